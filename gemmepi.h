@@ -945,7 +945,9 @@ typedef struct gemmepi_linear_args {
    in place of the column. The index is a whole number: an operand in I32 or I64, row and so on, or a number of the text; with results in I32
    any expression. Where there is no such element it is 0, and nothing is read. A table has m or n elements or, if more or less, its period.
    Reductions: row_sum row_mean row_max row_min row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_min
-   column_logsumexp column_argmax, all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
+   column_logsumexp column_argmax, all_sum all_max. row_sum(x, w), row_mean(x, w), row_max(x, w) and row_min(x, w) are of each group of w columns,
+   a multiple of 8 in the text that x's columns are a multiple of: the output is BLOCKED, with block_rows 1 and block_columns w. In column-major
+   order they are column_sum, column_max and column_min, with block_rows w and block_columns 1. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
    Over nothing they are 0 (sums, argmax), inf (min) and -inf. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
    SCALAR with the batch_stride 0 covers the whole batch; other outputs, and argmax, need a stride if batch is above 1.
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
@@ -981,7 +983,7 @@ typedef enum gemmepi_operand_kind {
     GEMMEPI_PER_COLUMN = 4, /* one for each column: [n] */
     GEMMEPI_FULL = 5,       /* one for each row and column: [m, n] */
     GEMMEPI_BLOCKED = 6     /* one for each block_rows x block_columns of them: [ceil(m / block_rows), ceil(n / block_columns)];
-                               inputs only */
+                               an input, or an output of reductions of groups, row_sum(x, w) */
 } gemmepi_operand_kind;
 
 /* How many columns an operand PER_COLUMN, FULL or BLOCKED is for. */
@@ -4210,6 +4212,9 @@ static const gpi__reduction gpi__reductions[] = {
   {"column_argmax", GEMMEPI_PER_COLUMN, GPI__REDUCE_ARGMAX, 0},
   {"row_min", GEMMEPI_PER_ROW, GPI__REDUCE_MAX, 1},
   {"column_min", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX, 1},
+  {"row_sum", GEMMEPI_BLOCKED, GPI__REDUCE_SUM, 0}, /* of groups of columns: row_sum(x, w) */
+  {"row_max", GEMMEPI_BLOCKED, GPI__REDUCE_MAX, 0},
+  {"row_min", GEMMEPI_BLOCKED, GPI__REDUCE_MAX, 1},
 };
 
 /* >>column-major order: the row-major problem that it is folded into has rows for columns. Each is its own way back. */
@@ -4220,15 +4225,26 @@ static int gpi__kind_across(int kind) {
         : kind;
 }
 
-static int gpi__reduction_across(int reduction) {
+/* The reduction to another kind that does the same; 0: there is none. */
+static int gpi__reduction_to(int reduction, int kind) {
   const gpi__reduction *of = &gpi__reductions[reduction];
-  int i = 1;
-  if (!reduction)
-    return 0;
-  while (gpi__reductions[i].op != of->op || gpi__reductions[i].of_negatives != of->of_negatives ||
-    gpi__reductions[i].kind != (gemmepi_operand_kind)gpi__kind_across((int)of->kind))
-    i++;
+  int i = (int)GPI__COUNT(gpi__reductions) - 1;
+  while (i && (gpi__reductions[i].op != of->op || gpi__reductions[i].of_negatives != of->of_negatives ||
+    (int)gpi__reductions[i].kind != kind))
+    i--;
   return i;
+}
+
+static int gpi__reduction_across(int reduction) {
+  return reduction ? gpi__reduction_to(reduction, gpi__kind_across((int)gpi__reductions[reduction].kind))
+        : 0;
+}
+
+/* A reduction's name as the caller writes it. Groups of columns are of those that lie side by side. */
+static const char *gpi__reduction_name(int reduction, int exchanged) {
+  if (gpi__reductions[reduction].kind == GEMMEPI_BLOCKED)
+    reduction = gpi__reduction_to(reduction, GEMMEPI_PER_ROW);
+  return gpi__reductions[exchanged ? gpi__reduction_across(reduction) : reduction].name;
 }
 
 static int gpi__index_across(int index) {
@@ -4248,6 +4264,11 @@ static int gpi__has_rows(int kind) {
 
 static int gpi__has_columns(int kind) {
   return kind >= GEMMEPI_PER_COLUMN;
+}
+
+/* The columns, as they lie side by side, of a BLOCKED operand's blocks. */
+static int64_t gpi__group_of(const gemmepi_operand *operand, int exchanged) {
+  return exchanged ? operand->block_rows : operand->block_columns;
 }
 
 /* Whether a kind, the caller's, has the axis that widths are of. */
@@ -5299,8 +5320,7 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
     (o->width && !gpi__has_width((int)o->kind, desc->exchanged)), width, desc->exchanged
     ? "accepted are 0 (m) and, of PER_ROW, FULL and BLOCKED, 1 (m / 2) and 2 (2 m)"
     : "accepted are 0 (n) and, of PER_COLUMN, FULL and BLOCKED, 1 (n / 2) and 2 (2 n)");
-  GPI__RULE(o->output != 0 && (o->output != 1 || is_number || is_blocked), output,
-    "accepted are 0 and 1, for a NUMBER and a BLOCKED operand only 0");
+  GPI__RULE(o->output != 0 && (o->output != 1 || is_number), output, "accepted are 0 and 1, for a NUMBER only 0");
   GPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate, "accepted are 0 and, of outputs, 1");
   GPI__RULE(o->ld < 0 || (o->ld && o->kind < GEMMEPI_FULL), ld,
     "accepted are 0 and, of FULL and BLOCKED, the elements between two rows");
@@ -6267,8 +6287,9 @@ static int gpi__parse_target(gpi__parser *p, gpi__assignment *target) {
 }
 
 /* Whether an output of this kind, width and type takes the expression. */
-static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, int node, int reduction) {
+static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, int node, int reduction, int64_t group) {
   const gpi__graph *graph = p->graph;
+  int exchanged = graph->desc->exchanged;
   const gemmepi_operand *o;
   const gpi__reduction *of = &gpi__reductions[reduction];
   int width = graph->nodes[node].width, wanted;
@@ -6280,10 +6301,16 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
   o = &graph->desc->operands[target->output];
   if (o->kind != of->kind) /* both as the caller has them */
     return gpi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs accept %s",
-      o->name, gpi__kind_names[o->kind], reduction ? of->name : "no reduction",
-      reduction ? ", which is for others" : "", gpi__kind_names[o->kind], o->kind == GEMMEPI_FULL         ? "what is no reduction"
-      : o->kind == GEMMEPI_PER_ROW    ? "row_sum and so on" : o->kind == GEMMEPI_PER_COLUMN ? "column_sum and so on"
-      : "all_sum and all_max");
+      o->name, gpi__kind_names[o->kind], reduction ? gpi__reduction_name(reduction, exchanged && group) : "no reduction",
+      !reduction ? "" : group    ? " of groups, which is for others" : ", which is for others", gpi__kind_names[o->kind],
+      o->kind == GEMMEPI_FULL ? "what is no reduction" : o->kind == GEMMEPI_BLOCKED
+      ? "row_sum(x, w) and so on, in column-major order column_sum(x, w)" : o->kind == GEMMEPI_PER_ROW    ? "row_sum and so on"
+      : o->kind == GEMMEPI_PER_COLUMN ? "column_sum and so on" : "all_sum and all_max");
+  if (group && (o->block_rows != (exchanged ? group : 1) || o->block_columns != (exchanged ? 1 : group)))
+    return gpi__refuse(p, target->at,
+      "%s has blocks of %lld x %lld, and what it is assigned is of groups of %lld: set block_%s to that and block_%s to 1",
+      o->name, (long long)o->block_rows, (long long)o->block_columns, (long long)group,
+      exchanged ? "rows" : "columns", exchanged ? "columns" : "rows");
   wanted = gpi__width_of(graph, o->kind, o->width);
   if (wanted < 0)
     return gpi__refuse_third_width(p, target->at, o);
@@ -6375,10 +6402,37 @@ static int gpi__stochastic(gpi__parser *p, const gpi__assignment *target, size_t
   return gpi__apply(p, at, call.name, &node);
 }
 
-/* reduction ( expression ), the whole right side */
-static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction) {
+/* The w of row_sum(x, w), whose ',' has been read; reduction becomes that of groups. -1: it is refused. */
+static int64_t gpi__parse_reduced_group(gpi__parser *p, size_t at, size_t length, int *reduction) {
+  int exchanged = p->graph->desc->exchanged;
+  int of_groups = gpi__reduction_to(*reduction, GEMMEPI_BLOCKED);
+  size_t digits;
+  double w;
+  if (gpi__reductions[*reduction].kind != (exchanged ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW) || !of_groups)
+    return gpi__refuse(p, at, "%.*s has one value; groups of columns that lie side by side are for %s", (int)length, p->text + at,
+      exchanged ? "column_sum, column_max and column_min in column-major order" : "row_sum, row_mean, row_max and row_min");
+  *reduction = of_groups;
+  gpi__skip_blanks(p);
+  digits = gpi__number_length(p->text + p->token);
+  w = digits && digits < 1000 ? gpi__number_of(p->text + p->token, digits) : 0;
+  if (!(w >= 8 && w <= 1073741824 && floor(w / 8) * 8 == w))
+    return gpi__refuse(p, p->token, "the w of %.*s(x, w) is a number in the text, a multiple of 8 up to 2^30",
+      (int)length, p->text + at);
+  p->at += digits;
+  return (int64_t)w;
+}
+
+/* What row_sum of groups of so many makes a mean of. */
+static int gpi__through_group(gpi__parser *p, size_t at, int x, int64_t group) {
+  gpi__node node = gpi__node_of(GPI__OP_DIV, x, gpi__number(p->graph, (double)group), -1);
+  return node.args[1] < 0 ? gpi__refuse_room(p, at) : gpi__apply(p, at, "row_mean", &node);
+}
+
+/* reduction ( expression ) or reduction ( expression , w ), the whole right side. group: w, 0: there is none. */
+static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction, int64_t *group) {
   size_t at, length;
   int node, is_mean;
+  *group = 0;
   gpi__skip_blanks(p);
   at = p->token;
   length = gpi__name_length(p->text + at);
@@ -6393,9 +6447,14 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
   if (gpi__begin_whole(p, target, at, length) < 0)
     return -1;
   node = gpi__expression(p, 1);
-  if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which has one value") < 0 || gpi__end_whole(p, at, length) < 0)
+  if (node >= 0 && gpi__take(p, ","))
+    *group = gpi__parse_reduced_group(p, at, length, reduction);
+  if (node < 0 || *group < 0 || gpi__want(p, ")",
+    *group ? "the ')' of the reduction" : "the ')' of the reduction, or a comma and w") < 0 || gpi__end_whole(p, at, length) < 0)
     return -1;
-  return is_mean ? gpi__through_columns(p, at, node) : node;
+  return !is_mean ? node
+     : *group ? gpi__through_group(p, at, node, *group)
+        : gpi__through_columns(p, at, node);
 }
 
 /* Whether the expression begins here that ends the text of an operand. */
@@ -6407,7 +6466,8 @@ static int gpi__is_last_expression(const gpi__parser *p) {
 /* The expression, with which the text ends. */
 static int gpi__end_with_expression(gpi__parser *p) {
   gpi__assignment target = {p->at, 0, GPI__RESULT};
-  int reduction, node = gpi__right_side(p, &target, &reduction);
+  int64_t group;
+  int reduction, node = gpi__right_side(p, &target, &reduction, &group);
   if (node < 0)
     return -1;
   if (reduction)
@@ -6423,12 +6483,13 @@ static int gpi__end_with_expression(gpi__parser *p) {
 static int gpi__statement(gpi__parser *p) {
   gpi__assignment target;
   gpi__local *local;
+  int64_t group;
   int node, reduction;
   if (gpi__is_last_expression(p))
     return gpi__end_with_expression(p);
   if (gpi__parse_target(p, &target) < 0 || gpi__want(p, "=", "the '=' of a statement: name = expression") < 0)
     return -1;
-  node = gpi__right_side(p, &target, &reduction);
+  node = gpi__right_side(p, &target, &reduction, &group);
   if (node < 0)
     return -1;
   if (target.output < 0) {
@@ -6443,7 +6504,7 @@ static int gpi__statement(gpi__parser *p) {
       p->graph->names[node] = (int)target.at;
     return 0;
   }
-  if (gpi__check_assignment(p, &target, node, reduction) < 0)
+  if (gpi__check_assignment(p, &target, node, reduction, group) < 0)
     return -1;
   p->graph->assigned[target.output].node = (int16_t)node;
   p->graph->assigned[target.output].at = (int16_t)target.at;
@@ -6555,6 +6616,7 @@ enum {
 typedef struct gpi__printed_output {
   char name[GPI__FORMULA_NAME + 4];
   int node, reduction;
+  int64_t group; /* of a reduction of groups of columns */
 } gpi__printed_output;
 
 typedef struct gpi__printer {
@@ -6798,19 +6860,21 @@ static void gpi__print_statements(gpi__printer *p) {
     if (!output->reduction && p->labels[node] == GPI__BY_OUTPUT + i)
       continue;
     gpi__append(p->out, "%s%s = %s%s", between, output->name,
-      gpi__reductions[p->exchanged ? gpi__reduction_across(output->reduction) : output->reduction].name,
-      output->reduction ? "(" : "");
+      gpi__reduction_name(output->reduction, p->exchanged), output->reduction ? "(" : "");
     gpi__print_expression(p, node, 1);
+    if (output->group)
+      gpi__append(p->out, ", %lld", (long long)output->group);
     gpi__append(p->out, output->reduction ? ")" : "");
     between = p->between;
   }
 }
 
-static void gpi__add_output(gpi__printer *p, const char *before, const char *name, int node, int reduction) {
+static void gpi__add_output(gpi__printer *p, const char *before, const char *name, int node, int reduction, int64_t group) {
   gpi__printed_output *output = &p->outputs[p->output_count++];
   snprintf(output->name, sizeof output->name, "%s%s", before, name);
   output->node = node;
   output->reduction = reduction;
+  output->group = group;
 }
 /* What a derivation is asked for: a formula, and names. */
 
@@ -6847,6 +6911,11 @@ static const char *gpi__name_in(const gpi__derivation *d, int which) {
   return which == GPI__RESULT ? gpi__result_name(&d->desc) : d->desc.operands[which].name;
 }
 
+/* Whether a BLOCKED operand's gradient is a sum that a formula says: of groups of columns that lie side by side. */
+static int gpi__has_sums_of_blocks(const gemmepi_operand *o, int exchanged) {
+  return (exchanged ? o->block_columns : o->block_rows) == 1 && gpi__group_of(o, exchanged) % 8 == 0;
+}
+
 /* Asks for the gradient of an operand or of the value. */
 static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
   const gemmepi_operand *o;
@@ -6870,9 +6939,11 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
   if (o->row_period || o->column_period)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
-  if (o->kind == GEMMEPI_BLOCKED)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, a BLOCKED input, for whose gradient there is no reduction",
-      o->name);
+  if (o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s",
+      o->name, (long long)o->block_rows, (long long)o->block_columns, d->desc.exchanged ? "a multiple of 8 rows and one column"
+      : "one row and a multiple of 8 columns");
   if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, d->graph.n_width == GPI__WIDE
       ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has only n and n / %d columns"
@@ -7128,6 +7199,7 @@ static int gpi__has_halves(const gpi__graph *graph) {
 static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
   int16_t nodes[5] = {-1, -1, -1, -1, -1};
   const gpi__reduction *reduction = &gpi__reductions[d->graph.assigned[output].reduction];
+  const char *name = gpi__reduction_name(d->graph.assigned[output].reduction, d->desc.exchanged);
   char place[GPI__PLACE_TEXT];
   int node = d->graph.assigned[output].node, width = d->graph.nodes[node].width, upstream, saved;
   if (!d->depends[node])
@@ -7135,22 +7207,22 @@ static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
   (void)gpi__name_place(d->desc.text, d->graph.assigned[output].at, place);
   if (reduction->op == GPI__REDUCE_MAX || reduction->op == GPI__REDUCE_ARGMAX)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s, which %s is assigned, has no derivative", place,
-      reduction->name, d->desc.operands[output].name);
-  if (reduction->name[0] && width == GPI__ANY && reduction->kind != GEMMEPI_PER_COLUMN && gpi__has_halves(&d->graph))
+      name, d->desc.operands[output].name);
+  if (reduction->name[0] && width == GPI__ANY && !gpi__has_columns((int)reduction->kind) && gpi__has_halves(&d->graph))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "%s: %s, which %s is assigned, is of what does not change along columns, in a formula with "
-      "halves; its gradient cannot be said in one formula", place, reduction->name, d->desc.operands[output].name);
+      "halves; its gradient cannot be said in one formula", place, name, d->desc.operands[output].name);
   upstream = gpi__new_leaf(d, GPI__OP_UPSTREAM, output, gpi__width_of_output(d, output));
   if (upstream >= 0 && reduction->op == GPI__REDUCE_LOGSUMEXP) {
     if (!d->readable[output])
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: the gradient of %s reads its result %s, which desc.saved does not name",
-        place, reduction->name, d->desc.operands[output].name);
+        place, name, d->desc.operands[output].name);
     saved = gpi__new_leaf(d, GPI__OP_OPERAND, output, gpi__width_of_output(d, output));
     nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
     upstream = saved < 0 ? -1 : gpi__apply_rule(d, "g * exp(x - r)", nodes);
   }
   /* what does not change along columns counts as often as the output has them */
-  if (!width && (reduction->kind == GEMMEPI_PER_COLUMN || reduction->kind == GEMMEPI_FULL))
+  if (!width && gpi__has_columns((int)reduction->kind))
     width = gpi__width_of_output(d, output);
   return gpi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
@@ -7479,12 +7551,13 @@ static gemmepi_status gpi__add_gradient(gpi__derivation *d, int which) {
   if (kind != GEMMEPI_FULL)
     for (reduction = 1; gpi__reductions[reduction].kind != kind;)
       reduction++; /* the first of a kind is the sum */
-  if (reduction && kind != GEMMEPI_PER_COLUMN && d->graph.nodes[node].width == GPI__ANY &&
-    !gpi__is_number(&d->graph, node) && gpi__has_halves(&d->graph))
+  if (reduction && kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_BLOCKED &&
+    d->graph.nodes[node].width == GPI__ANY && !gpi__is_number(&d->graph, node) && gpi__has_halves(&d->graph))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "the gradient of %s is a sum over columns of what does not change along them, in a formula "
       "with halves, and cannot be said in one formula", gpi__name_in(d, which));
-  gpi__add_output(&d->printer, "d_", gpi__name_in(d, which), node, reduction);
+  gpi__add_output(&d->printer, "d_", gpi__name_in(d, which), node, reduction,
+    kind == GEMMEPI_BLOCKED ? gpi__group_of(&d->desc.operands[which], d->desc.exchanged) : 0);
   return GEMMEPI_OK;
 }
 
@@ -7527,7 +7600,7 @@ static int gpi__counts_columns(const gpi__derivation *d) {
   }
   for (i = 0; i < p->output_count; i++)
     if (p->outputs[i].reduction && d->graph.nodes[p->outputs[i].node].width &&
-      gpi__reductions[p->outputs[i].reduction].kind != GEMMEPI_PER_COLUMN)
+      gpi__reductions[p->outputs[i].reduction].kind != GEMMEPI_PER_COLUMN && !p->outputs[i].group)
       return 1;
   return 0;
 }
@@ -7705,12 +7778,16 @@ static const char *gpi__derived_name(const gpi__operand_list *list, const char *
   return to;
 }
 
-static void gpi__list_new(gpi__operand_list *list, const char *name, gemmepi_operand_kind kind, gemmepi_width width) {
+/* of: whose blocks it has, or NULL. */
+static void gpi__list_new(gpi__operand_list *list, const char *name, gemmepi_operand_kind kind,
+  gemmepi_width width, const gemmepi_operand *of) {
   gemmepi_operand operand;
   memset(&operand, 0, sizeof operand);
   operand.name = name;
   operand.kind = kind;
   operand.width = width;
+  operand.block_rows = of ? of->block_rows : 0;
+  operand.block_columns = of ? of->block_columns : 0;
   gpi__list_operand(list, &operand);
 }
 
@@ -7724,7 +7801,7 @@ static gemmepi_width gpi__public_width(const gpi__graph *graph, int width) {
 static void gpi__list_read(gpi__operand_list *list, const gpi__derivation *d, int which) {
   gemmepi_operand operand;
   if (which == GPI__RESULT) {
-    gpi__list_new(list, "d", GEMMEPI_FULL, gpi__public_width(&d->graph, gpi__width_of_output(d, which)));
+    gpi__list_new(list, "d", GEMMEPI_FULL, gpi__public_width(&d->graph, gpi__width_of_output(d, which)), NULL);
     return;
   }
   operand = d->desc.operands[which];
@@ -7750,7 +7827,7 @@ static void gpi__list_upstream(gpi__operand_list *list, const gpi__derivation *d
     return;
   gpi__list_new(list, output == GPI__RESULT ? "dy" : gpi__derived_name(list, "dy_", d->desc.operands[output].name),
     output == GPI__RESULT ? GEMMEPI_FULL : d->desc.operands[output].kind,
-    gpi__public_width(&d->graph, gpi__width_of_output(d, output)));
+    gpi__public_width(&d->graph, gpi__width_of_output(d, output)), output == GPI__RESULT ? NULL : &d->desc.operands[output]);
 }
 
 static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d, int which) {
@@ -7762,6 +7839,8 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
   operand.output = 1;
   if (of) {
     operand.width = of->width;
+    operand.block_rows = of->block_rows;
+    operand.block_columns = of->block_columns;
     operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
   }
   gpi__list_operand(list, &operand);
@@ -7780,7 +7859,7 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
   list.of = desc;
   list.count = 0;
   if (gpi__gradient_reads(d, GPI__OP_VALUE, 0))
-    gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N);
+    gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N, NULL);
   gpi__list_upstream(&list, d, GPI__RESULT);
   for (i = 0; i <= GPI__RESULT; i++)
     if (gpi__gradient_reads(d, GPI__OP_OPERAND, i))
@@ -7810,6 +7889,7 @@ typedef struct gpi__formula_operand {
   uint8_t periods; /* 1: of rows, 2: of columns; of BLOCKED 1 and 2: blocks have more than one */
   int16_t node; /* of an output: what is stored or goes into the reduction */
   int16_t name; /* in formula.names */
+  int32_t group; /* of a reduction of groups of columns: their columns, else 0 */
 } gpi__formula_operand;
 
 /* Where in the text something stands first that may be refused once extents and scales are known; -1: it is not there. */
@@ -7945,7 +8025,7 @@ static void gpi__keep_operand(const gpi__graph *graph, int i, gpi__formula_opera
   out->accumulate = (uint8_t)operand->accumulate;
   out->periods = (uint8_t)((operand->row_period != 0 || operand->block_rows > 1) << exchanged |
     (operand->column_period != 0 || operand->block_columns > 1) << !exchanged);
-  if (operand->kind == GEMMEPI_BLOCKED && (exchanged ? operand->block_rows : operand->block_columns) % 8 == 0)
+  if (operand->kind == GEMMEPI_BLOCKED && gpi__group_of(&graph->desc->operands[i], graph->desc->exchanged) % 8 == 0)
     out->periods |= GPI__RUNS_IN_BLOCKS;
 }
 
@@ -7974,6 +8054,8 @@ static void gpi__keep_operands(const gpi__graph *graph, gpi__formula *formula, c
     node = graph->assigned[i].node;
     out->node = node >= 0 ? renumbered[node] : -1;
     out->reduction = (uint8_t)graph->assigned[i].reduction;
+    if (out->reduction && out->kind == GEMMEPI_BLOCKED)
+      out->group = (int32_t)gpi__group_of(&graph->desc->operands[i], graph->desc->exchanged);
     if (out->output && out->used && out->width != GEMMEPI_WIDTH_N)
       formula->has_halves = 1;
   }
@@ -8119,6 +8201,17 @@ static gemmepi_status gpi__parse_formula(const gemmepi_allocator *allocator, con
   return status;
 }
 
+/* Whether groups of a reduction's columns are whole, and in one part of what has several. */
+static int gpi__divides_columns(const gpi__formula *formula, int i, int64_t n) {
+  const gpi__formula_operand *operand = &formula->operands[i];
+  int64_t columns = gpi__columns_of_width(formula, n, operand->width);
+  if (operand->members > 1 && formula->mode == GPI__EVEN_ODD)
+    return 0;
+  if (operand->members > 1)
+    columns = formula->group ? formula->group / 2 : columns / operand->members;
+  return columns % operand->group == 0;
+}
+
 /* What extents must be: of D's rows and columns as the product has them, n, and items. text: the formula's. */
 static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, const char *text, int64_t m,
   int64_t n, int64_t items) {
@@ -8126,6 +8219,7 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
   const char *name = formula->exchanged ? "m" : "n";
   char place[GPI__PLACE_TEXT];
   int64_t wide = n, parts = formula->parts;
+  int i;
   (void)gpi__name_place(text, formula->places.halves, place);
   if (formula->has_halves && formula->n_width == GPI__NARROW) {
     if (n > INT64_MAX / parts)
@@ -8143,6 +8237,14 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
       place, (long long)formula->group, (long long)wide);
+  for (i = 0; i < formula->operand_count; i++)
+    if (formula->operands[i].group && !gpi__divides_columns(formula, i, n))
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "%s is reduced by groups of %d, and %s is %lld: the columns that are reduced, of each part "
+        "where x has several, must be a multiple%s",
+        formula->names + formula->operands[i].name, (int)formula->operands[i].group, name, (long long)n,
+        formula->operands[i].members > 1 && formula->mode == GPI__EVEN_ODD
+        ? "; of even and odd columns joined there are no groups" : "");
   if (formula->uses_uniform && (m > most || wide > most || items > most))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: random numbers are for extents below 2^32; they are %lld, %lld and %lld",
       gpi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide, (long long)items);
@@ -8564,7 +8666,7 @@ static void gpi__list_outputs(gpi__printer *p, const gpi__formula *formula) {
   for (i = -1; i < formula->operand_count; i++) {
     o = i < 0 ? (int)GPI__RESULT : i;
     if (formula->operands[o].output && formula->operands[o].used)
-      gpi__add_output(p, "", p->names[o], formula->operands[o].node, formula->operands[o].reduction);
+      gpi__add_output(p, "", p->names[o], formula->operands[o].node, formula->operands[o].reduction, formula->operands[o].group);
   }
 }
 
@@ -10169,9 +10271,11 @@ typedef struct gpi__formula_reduction {
   long long groups, count, lines;
   long long group_step, result_step, line_step;
   long long out_stride, out_step; /* from one group to the next, and from one result */
+  long long out_line; /* where results have lines, from one to the next */
+  unsigned of_line; /* results of a line; 0: they have none */
   unsigned first_block, blocks; /* that are for these results */
-  unsigned lanes; /* threads of a result, a power of two */
-  int is_along_lines; /* 1: threads side by side take states of one result, else of several */
+  unsigned short lanes; /* threads of a result, a power of two */
+  unsigned short is_along_lines; /* 1: threads side by side take states of one result, else of several */
 } gpi__formula_reduction;
 
 typedef struct gpi__formula_reduce_params {
@@ -14129,7 +14233,7 @@ static const char *gpi__rule_of_axis(const gpi__formula_operand *operand, int d,
   if (extent == wanted || (!operand->output && extent == 1) || (covers && d < GPI__ROW_AXIS))
     return NULL;
   return period
-       ? "of what is BLOCKED each axis has the extent through block_rows or block_columns, rounded up, or 1"
+       ? "of what is BLOCKED each axis has the extent through block_rows or block_columns, rounded up, and of inputs also 1"
      : !operand->output
        ? "each axis, from the last on, has the same extent or 1 (of what is HALF half the columns, of "
         "DOUBLE twice as many)"
@@ -14337,7 +14441,7 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
   layout.stride[axes + 1] = steps->column * layout.size;
   if (bits < 8)
     layout.shape[axes + 1] /= 2; /* bytes */
-  if (operand->output && operand->kind != GEMMEPI_FULL) { /* of nothing, too */
+  if (operand->output && operand->kind < GEMMEPI_FULL) { /* of nothing, too */
     layout.shape[axes] = operand->kind == GEMMEPI_PER_ROW ? layout.shape[axes] : 1;
     layout.shape[axes + 1] = operand->kind == GEMMEPI_PER_COLUMN ? layout.shape[axes + 1] : 1;
   }
@@ -16945,9 +17049,9 @@ static const gpi__source gpi__sources[] = {
 "int ahead;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\ntypedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\n"
 "gpi__plain_params plain;\n}gpi__weights_params;\n\n\n",
 "typedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\n"
-"long long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\n"
-"gpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\n"
-"gpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n#endif\n"}},
+"long long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\n"
+"typedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\n"
+"void*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1;\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n"
@@ -17070,22 +17174,23 @@ static const gpi__source gpi__sources[] = {
 "for(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\nif(place.valid)\nstore_units<Members,IS_STEPPED<Number>>((Type*)to.data+item_start<Number>(p,place)+place.row*to.ld,column_step<Number>(place),\n"
 "p.units,place,row);\n}\n",
 "__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gpi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n"
-"((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\nState(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\n"
-"State*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n"
-"__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n"
-"#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n",
-"#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define TAKE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(p, place);\n"
-"#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE T scale_of_result(const gpi__formula_pass_params&p,const Place&place){\nif constexpr((GEMMEPI_SCALED>>RESULT&1)!=0)\nreturn(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\nelse\nreturn 1;\n}\n\nDEVICE void compute(const gpi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\nFORMULA_TABLES(TAKE_TABLE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\n"
-"in.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n#if FORMULA_WAVES\nin.is_near=false;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_of_result(p,place);\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n"
-"#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\n"
-"FORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\n",
-"for(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+"((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_groups{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nu32 lanes=(u32)to.column_period/UNITS;\n#pragma unroll\nfor(int member=0;member<Members;member++){\nState state=State::empty();\nlong long columns[UNITS]={};\nstate.add_run(row[member],columns,place.valid);\njoin_lanes(state,lanes);\nif(threadIdx.x%lanes==0&&place.valid)\n((State*)to.data)[(place.item*p.rows+place.row)*to.ld+\nthrough(column_of<Members>(p.units,place.unit,member),to.column_period)]=state;\n}\n}\n"
+"__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\nState(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n"
+"__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\n"
+"u32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\n",
+"return;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::BLOCKED)\nreturn Of_groups<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n"
+"#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define TAKE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(p, place);\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\n"
+"for(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE T scale_of_result(const gpi__formula_pass_params&p,const Place&place){\nif constexpr((GEMMEPI_SCALED>>RESULT&1)!=0)\nreturn(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\nelse\nreturn 1;\n}\n\nDEVICE void compute(const gpi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\nFORMULA_TABLES(TAKE_TABLE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n"
+"#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n#if FORMULA_WAVES\nin.is_near=false;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_of_result(p,place);\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n"
+"#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\n"
+"place.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
 "#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256,AT_ONCE=4;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gpi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\n"
 "if constexpr(SAME<Type,I32>){\n*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=Negates? -state.result():state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gpi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\n#pragma unroll 1\nfor(long long line=lane;group<p.groups&&line<p.lines;line +=AT_ONCE*p.lanes){\nS some[AT_ONCE];\n"
-"#pragma unroll\nfor(int i=0;i<AT_ONCE;i++)\nsome[i]=line +i*p.lanes<p.lines?states[(line +i*p.lanes)*p.line_step]:S::empty();\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++)\nstate.join(some[i]);\n}\nif(p.is_along_lines)\njoin_side_by_side(state,lane,p.lanes);\nelse\njoin_apart(state,lane,p.lanes,results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Negates,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,is_of_negatives(reduction::reduction_),accumulates!=0,\\\n(GEMMEPI_SCALED>>place&1)!=0,(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
+"#pragma unroll\nfor(int i=0;i<AT_ONCE;i++)\nsome[i]=line +i*p.lanes<p.lines?states[(line +i*p.lanes)*p.line_step]:S::empty();\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++)\nstate.join(some[i]);\n}\nif(p.is_along_lines)\njoin_side_by_side(state,lane,p.lanes);\nelse\njoin_apart(state,lane,p.lanes,results);\nlong long line=p.of_line?at/p.of_line:0;\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Negates,Accumulates,Is_scaled,Has_amax>(\np,group*p.out_stride +line*p.out_line +(at-line*p.of_line)*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,is_of_negatives(reduction::reduction_),accumulates!=0,\\\n"
+"(GEMMEPI_SCALED>>place&1)!=0,(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
 "#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class A>DEVICE A larger_or_nan(A x,A y){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<A,float>){\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(x): \"f\"(y));\nreturn x;\n}else\n#endif\nreturn x!=x||x>y?x:y;\n}\n\n\nDEVICE float exponential_below(float x){\nx*=1.44269502f;\nasm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));\nreturn x;\n}\nDEVICE double exponential_below(double x){\nreturn exp(x);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\n"
@@ -20218,6 +20323,12 @@ static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_
   memset(cell, 0, sizeof *cell);
 }
 
+/* Writes a group's reduction once its last column has gone in: columns of a member come in order. */
+static void gpi__finish_group(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column, gpi__reduced *cell) {
+  if ((column + 1) % h->formula->operands[o].group == 0)
+    gpi__write_reduced(h, o, item, row, column, cell);
+}
+
 /* The reduction's kind of an output that this walk makes, or 0; of no reduction FULL. */
 static int gpi__made_here(const gpi__host_formula *h, int o) {
   const gpi__formula_operand *operand = &h->formula->operands[o];
@@ -20241,6 +20352,7 @@ static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
       int64_t column = gpi__column_among(h->placed, operand->members, unit, member);
       const gpi__reduction *reduction = &gpi__reductions[operand->reduction];
       int64_t cell = kind == GEMMEPI_PER_ROW      ? r
+        : kind == GEMMEPI_BLOCKED    ? member * GPI__HOST_TILE + r
         : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + unit - h->first
         : 0;
       if (kind == GEMMEPI_FULL)
@@ -20248,6 +20360,8 @@ static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
       else
         gpi__reduce(gpi__cell(h, o, cell), (int)reduction->op,
           reduction->of_negatives ? -value : value, kind == GEMMEPI_PER_ROW ? column : row);
+      if (kind == GEMMEPI_BLOCKED)
+        gpi__finish_group(h, o, item, row, column, gpi__cell(h, o, cell));
     }
   }
 }
@@ -21447,7 +21561,7 @@ static unsigned gpi__most_threads_along_columns(const gpi__placed_formula *place
 static int gpi__reduces_rows(const gpi__formula *formula) {
   int i;
   for (i = 0; i < formula->operand_count; i++)
-    if (gpi__is_reduced(&formula->operands[i]) && formula->operands[i].kind != GEMMEPI_PER_ROW)
+    if (gpi__is_reduced(&formula->operands[i]) && !gpi__has_rows(formula->operands[i].kind))
       return 1;
   return 0;
 }
@@ -21484,14 +21598,37 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context, co
 typedef struct gpi__state_counts {
   int64_t of_row, lines,
     of_line; /* lines: of some rows each, of each column a state; of all of them so many */
+  int64_t span; /* columns side by side of which a state may be; 0: there are none of groups */
 } gpi__state_counts;
+
+/* The columns of a state of groups: as many as divide groups and spans, a power of two. */
+static int64_t gpi__state_of_group(const gpi__formula_operand *operand, int64_t span) {
+  int64_t columns = operand->group & -(int64_t)operand->group;
+  return columns < span ? columns : span;
+}
+
+/* Columns of what a reduction is of. */
+static int64_t gpi__reduced_columns(const gpi__placed_formula *placed, const gpi__formula_operand *operand) {
+  return gpi__formula_units(placed) * operand->members;
+}
+
+/* Results of groups of columns: lines of them. */
+static void gpi__lay_out_groups(const gpi__placed_formula *placed, int i, int64_t state, gpi__formula_reduction *reduction) {
+  const gpi__formula_operand *o = &placed->formula->operands[i];
+  int64_t columns = gpi__reduced_columns(placed, o);
+  reduction->of_line = (unsigned)(columns / o->group);
+  reduction->out_line = gpi__step_of_rows(placed, i);
+  reduction->count = gpi__times(placed->rows, reduction->of_line);
+  reduction->lines = reduction->result_step = o->group / state;
+  reduction->group_step = gpi__times(placed->rows, columns / state);
+}
 
 /* Where the states of a reduction lie, and what is made of them. */
 static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, const gpi__state_counts *states,
   gpi__formula_reduction *reduction) {
   const gpi__formula_operand *o = &placed->formula->operands[i];
   int64_t items = placed->items;
-  int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
+  int shared = !gpi__has_rows(o->kind) && placed->operands[i].batch_stride == 0;
   reduction->groups = shared ? items > 0 : items;
   reduction->out_stride = placed->operands[i].batch_stride;
   reduction->is_along_lines = o->kind != GEMMEPI_PER_COLUMN;
@@ -21499,6 +21636,10 @@ static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, con
   if (placed->strides && o->kind != GEMMEPI_SCALAR)
     reduction->out_step = o->kind == GEMMEPI_PER_ROW ? placed->strides->operands[i].row
         : placed->strides->operands[i].column;
+  if (o->kind == GEMMEPI_BLOCKED) {
+    gpi__lay_out_groups(placed, i, gpi__state_of_group(o, states->span), reduction);
+    return;
+  }
   if (o->kind == GEMMEPI_PER_ROW) {
     reduction->count = placed->rows;
     reduction->lines = reduction->result_step = states->of_row;
@@ -21531,6 +21672,13 @@ static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction
   return GEMMEPI_OK;
 }
 
+/* Where the kernel leaves the states of groups: of a row so many, of column_period columns each. */
+static void gpi__place_states_of_groups(const gpi__placed_formula *placed, int i, int64_t span, gpi__formula_place *place) {
+  const gpi__formula_operand *o = &placed->formula->operands[i];
+  place->column_period = gpi__state_of_group(o, span);
+  place->ld = gpi__reduced_columns(placed, o) / place->column_period;
+}
+
 static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
   const gpi__state_counts *states, gpi__formula_pass *pass) {
   int64_t blocks = 0, count;
@@ -21542,6 +21690,8 @@ static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
     if (pass->roles[i] != GPI__ROLE_REDUCTION)
       continue;
     gpi__lay_out_reduction(placed, i, states, reduction);
+    if (placed->formula->operands[i].group)
+      gpi__place_states_of_groups(placed, i, states->span, &pass->params.places[i]);
     status = gpi__share_out_reduction(reduction, &blocks);
     if (status)
       return status;
@@ -21643,6 +21793,7 @@ static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gp
     status = gpi__shape_formula_pass(context, placed, pass->runs_of, pass);
   states.of_row = states.of_line = pass->params.column_tiles;
   states.lines = pass->params.row_tiles;
+  states.span = (int64_t)pass->launch.threads_x * pass->runs_of;
   if (!status)
     status = gpi__lay_out_reductions(placed, &states, pass);
   return status ? status : gpi__get_formula_kernels(context, placed, source, pass);
@@ -21892,8 +22043,8 @@ static int gpi__reduction_allows(const gpi__placed_formula *placed, int i, gpi__
   const gpi__formula_operand *o = &placed->formula->operands[i];
   if (!o->output || !o->used || !o->reduction)
     return 1;
-  if (o->kind == GEMMEPI_PER_ROW || gpi__reductions[o->reduction].op == GPI__REDUCE_ARGMAX)
-    return freedom < GPI__ANY_ORDER && o->kind == GEMMEPI_PER_ROW;
+  if (gpi__has_rows(o->kind) || gpi__reductions[o->reduction].op == GPI__REDUCE_ARGMAX)
+    return freedom < GPI__ANY_ORDER && gpi__has_rows(o->kind);
   return placed->operands[i].batch_stride == 0 && (freedom < GPI__ANY_ORDER || o->kind == GEMMEPI_SCALAR);
 }
 
@@ -24290,7 +24441,7 @@ static int gpi__repeats_inside(const gpi__problem *problem, int i) {
 
 /* Reductions of columns and of all that a kernel adds up column by column: sums and largest numbers. */
 static int gpi__adds_up_columns(const gpi__formula_operand *o) {
-  return gpi__is_reduced(o) && o->kind != GEMMEPI_PER_ROW &&
+  return gpi__is_reduced(o) && !gpi__has_rows(o->kind) &&
      (gpi__op_of(o) == GPI__REDUCE_SUM || gpi__op_of(o) == GPI__REDUCE_MAX);
 }
 
@@ -24319,6 +24470,8 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
   const gpi__placed_operand *place = &problem->formula->placed.operands[i];
   if (!o->used)
     return NULL;
+  if (o->output && o->group)
+    return "its reduction is of groups of columns, which the pass takes";
   if (o->output && o->reduction)
     return o->kind == GEMMEPI_PER_ROW || gpi__adds_up_columns(o)
         ? NULL
@@ -25210,6 +25363,7 @@ static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, con
     states.of_row = gpi__states_of_row(inside);
     states.lines = lines;
     states.of_line = gpi__states_of_line(inside);
+    states.span = 0; /* groups of columns are not inside */
     status = gpi__build_reductions(context, &inside->formula->placed, &states, &reductions->pass);
     reductions->bytes = reductions->pass.state_bytes;
     return status;
@@ -34994,7 +35148,7 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
 }
 
 /* Why an input has no gradient, or NULL. */
-static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
+static const char *gpi__lacks_gradient(const gemmepi_operand *of, int exchanged) {
   if (of->kind == GEMMEPI_NUMBER)
     return "is a NUMBER, which is on the host: make it a SCALAR";
   if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
@@ -35003,14 +35157,25 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
     return "is in 4 bits or E8M0, types without a gradient";
   if (of->row_period || of->column_period)
     return "has a period, and there is no sum over what repeats";
-  if (of->kind == GEMMEPI_BLOCKED)
-    return "is BLOCKED, and there is no sum over blocks";
+  if (of->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(of, exchanged))
+    return exchanged ? "is BLOCKED, and there are sums of blocks of a multiple of 8 rows and one column"
+        : "is BLOCKED, and there are sums of blocks of one row and a multiple of 8 columns";
   return NULL;
+}
+
+/* Whether kind, width and blocks are the same. */
+static int gpi__is_shaped_as(const gemmepi_operand *x, const gemmepi_operand *y) {
+  return x->kind == y->kind && x->width == y->width && x->block_rows == y->block_rows &&
+     x->block_columns == y->block_columns;
 }
 
 static gemmepi_status gpi__refuse_shape_of_gradient(int i, const gemmepi_operand *operand,
   const gemmepi_operand *of, const char *further) {
   int is_kind = operand->kind != of->kind;
+  GPI__INVALID_IF(!is_kind && operand->width == of->width,
+    "desc.operands[%d].block_rows and block_columns (of %s) are %lld and %lld; they are those of %s, %lld and %lld%s",
+    i, operand->name, (long long)operand->block_rows, (long long)operand->block_columns, of->name,
+    (long long)of->block_rows, (long long)of->block_columns, further);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %s; it is that of %s, %s%s",
     i, is_kind ? "kind" : "width", operand->name,
     is_kind ? gpi__kind_name(operand->kind) : gpi__width_name(operand->width), of->name,
@@ -35021,10 +35186,10 @@ static gemmepi_status gpi__refuse_shape_of_gradient(int i, const gemmepi_operand
 static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *layer, int i) {
   const gemmepi_operand *gradient = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
   uint32_t accepted = layer->a.dtype == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
-  const char *why = gpi__lacks_gradient(of), *name = gradient->name;
+  const char *why = gpi__lacks_gradient(of, layer->order == GEMMEPI_COLUMN_MAJOR), *name = gradient->name;
   if (why)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is %s, but %s %s", i, name, of->name, why);
-  if (gradient->kind != of->kind || gradient->width != of->width)
+  if (!gpi__is_shaped_as(gradient, of))
     return gpi__refuse_shape_of_gradient(i, gradient, of, "");
   if (gradient->dtype && !(gpi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -35047,7 +35212,7 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
 /* The rules of a gradient that comes in. */
 static gemmepi_status gpi__check_layers_upstream(const gemmepi_linear_desc *layer, int i) {
   const gemmepi_operand *upstream = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
-  if (gpi__is_one_number(upstream) || (upstream->kind == of->kind && upstream->width == of->width))
+  if (gpi__is_one_number(upstream) || gpi__is_shaped_as(upstream, of))
     return GEMMEPI_OK;
   return gpi__refuse_shape_of_gradient(i, upstream, of, ", or the operand is a SCALAR or NUMBER");
 }

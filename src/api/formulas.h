@@ -39,7 +39,9 @@
    in place of the column. The index is a whole number: an operand in I32 or I64, row and so on, or a number of the text; with results in I32
    any expression. Where there is no such element it is 0, and nothing is read. A table has m or n elements or, if more or less, its period.
    Reductions: row_sum row_mean row_max row_min row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_min
-   column_logsumexp column_argmax, all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
+   column_logsumexp column_argmax, all_sum all_max. row_sum(x, w), row_mean(x, w), row_max(x, w) and row_min(x, w) are of each group of w columns,
+   a multiple of 8 in the text that x's columns are a multiple of: the output is BLOCKED, with block_rows 1 and block_columns w. In column-major
+   order they are column_sum, column_max and column_min, with block_rows w and block_columns 1. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
    Over nothing they are 0 (sums, argmax), inf (min) and -inf. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
    SCALAR with the batch_stride 0 covers the whole batch; other outputs, and argmax, need a stride if batch is above 1.
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
@@ -75,7 +77,7 @@ typedef enum gemmepi_operand_kind {
     GEMMEPI_PER_COLUMN = 4, /* one for each column: [n] */
     GEMMEPI_FULL = 5,       /* one for each row and column: [m, n] */
     GEMMEPI_BLOCKED = 6     /* one for each block_rows x block_columns of them: [ceil(m / block_rows), ceil(n / block_columns)];
-                               inputs only */
+                               an input, or an output of reductions of groups, row_sum(x, w) */
 } gemmepi_operand_kind;
 
 /* How many columns an operand PER_COLUMN, FULL or BLOCKED is for. */

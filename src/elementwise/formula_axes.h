@@ -29,8 +29,8 @@ static int gpi__reduction_allows(const gpi__placed_formula *placed, int i, gpi__
     const gpi__formula_operand *o = &placed->formula->operands[i];
     if (!o->output || !o->used || !o->reduction)
         return 1;
-    if (o->kind == GEMMEPI_PER_ROW || gpi__reductions[o->reduction].op == GPI__REDUCE_ARGMAX)
-        return freedom < GPI__ANY_ORDER && o->kind == GEMMEPI_PER_ROW;
+    if (gpi__has_rows(o->kind) || gpi__reductions[o->reduction].op == GPI__REDUCE_ARGMAX)
+        return freedom < GPI__ANY_ORDER && gpi__has_rows(o->kind);
     return placed->operands[i].batch_stride == 0 && (freedom < GPI__ANY_ORDER || o->kind == GEMMEPI_SCALAR);
 }
 

@@ -61,7 +61,7 @@ static unsigned gpi__most_threads_along_columns(const gpi__placed_formula *place
 static int gpi__reduces_rows(const gpi__formula *formula) {
     int i;
     for (i = 0; i < formula->operand_count; i++)
-        if (gpi__is_reduced(&formula->operands[i]) && formula->operands[i].kind != GEMMEPI_PER_ROW)
+        if (gpi__is_reduced(&formula->operands[i]) && !gpi__has_rows(formula->operands[i].kind))
             return 1;
     return 0;
 }
@@ -98,15 +98,39 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context,
 /* The states that what computes the formula leaves of an item. */
 typedef struct gpi__state_counts {
     int64_t of_row, lines,
-        of_line; /* lines: of some rows each, of each column a state; of all of them so many */
+        of_line;  /* lines: of some rows each, of each column a state; of all of them so many */
+    int64_t span; /* columns side by side of which a state may be; 0: there are none of groups */
 } gpi__state_counts;
+
+/* The columns of a state of groups: as many as divide groups and spans, a power of two. */
+static int64_t gpi__state_of_group(const gpi__formula_operand *operand, int64_t span) {
+    int64_t columns = operand->group & -(int64_t)operand->group;
+    return columns < span ? columns : span;
+}
+
+/* Columns of what a reduction is of. */
+static int64_t gpi__reduced_columns(const gpi__placed_formula *placed, const gpi__formula_operand *operand) {
+    return gpi__formula_units(placed) * operand->members;
+}
+
+/* Results of groups of columns: lines of them. */
+static void gpi__lay_out_groups(const gpi__placed_formula *placed, int i, int64_t state,
+                                gpi__formula_reduction *reduction) {
+    const gpi__formula_operand *o = &placed->formula->operands[i];
+    int64_t columns = gpi__reduced_columns(placed, o);
+    reduction->of_line = (unsigned)(columns / o->group);
+    reduction->out_line = gpi__step_of_rows(placed, i);
+    reduction->count = gpi__times(placed->rows, reduction->of_line);
+    reduction->lines = reduction->result_step = o->group / state;
+    reduction->group_step = gpi__times(placed->rows, columns / state);
+}
 
 /* Where the states of a reduction lie, and what is made of them. */
 static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, const gpi__state_counts *states,
                                    gpi__formula_reduction *reduction) {
     const gpi__formula_operand *o = &placed->formula->operands[i];
     int64_t items = placed->items;
-    int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
+    int shared = !gpi__has_rows(o->kind) && placed->operands[i].batch_stride == 0;
     reduction->groups = shared ? items > 0 : items;
     reduction->out_stride = placed->operands[i].batch_stride;
     reduction->is_along_lines = o->kind != GEMMEPI_PER_COLUMN;
@@ -114,6 +138,10 @@ static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, con
     if (placed->strides && o->kind != GEMMEPI_SCALAR)
         reduction->out_step = o->kind == GEMMEPI_PER_ROW ? placed->strides->operands[i].row
                                                          : placed->strides->operands[i].column;
+    if (o->kind == GEMMEPI_BLOCKED) {
+        gpi__lay_out_groups(placed, i, gpi__state_of_group(o, states->span), reduction);
+        return;
+    }
     if (o->kind == GEMMEPI_PER_ROW) {
         reduction->count = placed->rows;
         reduction->lines = reduction->result_step = states->of_row;
@@ -147,6 +175,14 @@ static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction
     return GEMMEPI_OK;
 }
 
+/* Where the kernel leaves the states of groups: of a row so many, of column_period columns each. */
+static void gpi__place_states_of_groups(const gpi__placed_formula *placed, int i, int64_t span,
+                                        gpi__formula_place *place) {
+    const gpi__formula_operand *o = &placed->formula->operands[i];
+    place->column_period = gpi__state_of_group(o, span);
+    place->ld = gpi__reduced_columns(placed, o) / place->column_period;
+}
+
 static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
                                               const gpi__state_counts *states, gpi__formula_pass *pass) {
     int64_t blocks = 0, count;
@@ -158,6 +194,8 @@ static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
         if (pass->roles[i] != GPI__ROLE_REDUCTION)
             continue;
         gpi__lay_out_reduction(placed, i, states, reduction);
+        if (placed->formula->operands[i].group)
+            gpi__place_states_of_groups(placed, i, states->span, &pass->params.places[i]);
         status = gpi__share_out_reduction(reduction, &blocks);
         if (status)
             return status;
@@ -261,6 +299,7 @@ static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gp
         status = gpi__shape_formula_pass(context, placed, pass->runs_of, pass);
     states.of_row = states.of_line = pass->params.column_tiles;
     states.lines = pass->params.row_tiles;
+    states.span = (int64_t)pass->launch.threads_x * pass->runs_of;
     if (!status)
         status = gpi__lay_out_reductions(placed, &states, pass);
     return status ? status : gpi__get_formula_kernels(context, placed, source, pass);

@@ -37,6 +37,11 @@ static const char *gpi__name_in(const gpi__derivation *d, int which) {
     return which == GPI__RESULT ? gpi__result_name(&d->desc) : d->desc.operands[which].name;
 }
 
+/* Whether a BLOCKED operand's gradient is a sum that a formula says: of groups of columns that lie side by side. */
+static int gpi__has_sums_of_blocks(const gemmepi_operand *o, int exchanged) {
+    return (exchanged ? o->block_columns : o->block_rows) == 1 && gpi__group_of(o, exchanged) % 8 == 0;
+}
+
 /* Asks for the gradient of an operand or of the value. */
 static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
     const gemmepi_operand *o;
@@ -65,10 +70,13 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.wrt names %s, an input with periods, for whose gradient there is no reduction",
                          o->name);
-    if (o->kind == GEMMEPI_BLOCKED)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.wrt names %s, a BLOCKED input, for whose gradient there is no reduction",
-                         o->name);
+    if (o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged))
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s",
+            o->name, (long long)o->block_rows, (long long)o->block_columns,
+            d->desc.exchanged ? "a multiple of 8 rows and one column"
+                              : "one row and a multiple of 8 columns");
     if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,

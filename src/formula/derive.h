@@ -30,14 +30,16 @@ static gemmepi_status gpi__add_gradient(gpi__derivation *d, int which) {
     if (kind != GEMMEPI_FULL)
         for (reduction = 1; gpi__reductions[reduction].kind != kind;)
             reduction++; /* the first of a kind is the sum */
-    if (reduction && kind != GEMMEPI_PER_COLUMN && d->graph.nodes[node].width == GPI__ANY &&
-        !gpi__is_number(&d->graph, node) && gpi__has_halves(&d->graph))
+    if (reduction && kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_BLOCKED &&
+        d->graph.nodes[node].width == GPI__ANY && !gpi__is_number(&d->graph, node) &&
+        gpi__has_halves(&d->graph))
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "the gradient of %s is a sum over columns of what does not change along them, in a formula "
             "with halves, and cannot be said in one formula",
             gpi__name_in(d, which));
-    gpi__add_output(&d->printer, "d_", gpi__name_in(d, which), node, reduction);
+    gpi__add_output(&d->printer, "d_", gpi__name_in(d, which), node, reduction,
+                    kind == GEMMEPI_BLOCKED ? gpi__group_of(&d->desc.operands[which], d->desc.exchanged) : 0);
     return GEMMEPI_OK;
 }
 
@@ -83,7 +85,7 @@ static int gpi__counts_columns(const gpi__derivation *d) {
     }
     for (i = 0; i < p->output_count; i++)
         if (p->outputs[i].reduction && d->graph.nodes[p->outputs[i].node].width &&
-            gpi__reductions[p->outputs[i].reduction].kind != GEMMEPI_PER_COLUMN)
+            gpi__reductions[p->outputs[i].reduction].kind != GEMMEPI_PER_COLUMN && !p->outputs[i].group)
             return 1;
     return 0;
 }

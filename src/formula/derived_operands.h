@@ -43,13 +43,16 @@ static const char *gpi__derived_name(const gpi__operand_list *list, const char *
     return to;
 }
 
+/* of: whose blocks it has, or NULL. */
 static void gpi__list_new(gpi__operand_list *list, const char *name, gemmepi_operand_kind kind,
-                          gemmepi_width width) {
+                          gemmepi_width width, const gemmepi_operand *of) {
     gemmepi_operand operand;
     memset(&operand, 0, sizeof operand);
     operand.name = name;
     operand.kind = kind;
     operand.width = width;
+    operand.block_rows = of ? of->block_rows : 0;
+    operand.block_columns = of ? of->block_columns : 0;
     gpi__list_operand(list, &operand);
 }
 
@@ -63,7 +66,8 @@ static gemmepi_width gpi__public_width(const gpi__graph *graph, int width) {
 static void gpi__list_read(gpi__operand_list *list, const gpi__derivation *d, int which) {
     gemmepi_operand operand;
     if (which == GPI__RESULT) {
-        gpi__list_new(list, "d", GEMMEPI_FULL, gpi__public_width(&d->graph, gpi__width_of_output(d, which)));
+        gpi__list_new(list, "d", GEMMEPI_FULL, gpi__public_width(&d->graph, gpi__width_of_output(d, which)),
+                      NULL);
         return;
     }
     operand = d->desc.operands[which];
@@ -93,7 +97,8 @@ static void gpi__list_upstream(gpi__operand_list *list, const gpi__derivation *d
     gpi__list_new(
         list, output == GPI__RESULT ? "dy" : gpi__derived_name(list, "dy_", d->desc.operands[output].name),
         output == GPI__RESULT ? GEMMEPI_FULL : d->desc.operands[output].kind,
-        gpi__public_width(&d->graph, gpi__width_of_output(d, output)));
+        gpi__public_width(&d->graph, gpi__width_of_output(d, output)),
+        output == GPI__RESULT ? NULL : &d->desc.operands[output]);
 }
 
 static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d, int which) {
@@ -105,6 +110,8 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
     operand.output = 1;
     if (of) {
         operand.width = of->width;
+        operand.block_rows = of->block_rows;
+        operand.block_columns = of->block_columns;
         operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
     }
     gpi__list_operand(list, &operand);
@@ -124,7 +131,7 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
     list.of = desc;
     list.count = 0;
     if (gpi__gradient_reads(d, GPI__OP_VALUE, 0))
-        gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N);
+        gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N, NULL);
     gpi__list_upstream(&list, d, GPI__RESULT);
     for (i = 0; i <= GPI__RESULT; i++)
         if (gpi__gradient_reads(d, GPI__OP_OPERAND, i))

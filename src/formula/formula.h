@@ -18,6 +18,7 @@ typedef struct gpi__formula_operand {
     uint8_t periods; /* 1: of rows, 2: of columns; of BLOCKED 1 and 2: blocks have more than one */
     int16_t node;    /* of an output: what is stored or goes into the reduction */
     int16_t name;    /* in formula.names */
+    int32_t group;   /* of a reduction of groups of columns: their columns, else 0 */
 } gpi__formula_operand;
 
 /* Where in the text something stands first that may be refused once extents and scales are known; -1: it is not there. */
@@ -155,7 +156,7 @@ static void gpi__keep_operand(const gpi__graph *graph, int i, gpi__formula_opera
     out->periods = (uint8_t)((operand->row_period != 0 || operand->block_rows > 1) << exchanged |
                              (operand->column_period != 0 || operand->block_columns > 1) << !exchanged);
     if (operand->kind == GEMMEPI_BLOCKED &&
-        (exchanged ? operand->block_rows : operand->block_columns) % 8 == 0)
+        gpi__group_of(&graph->desc->operands[i], graph->desc->exchanged) % 8 == 0)
         out->periods |= GPI__RUNS_IN_BLOCKS;
 }
 
@@ -185,6 +186,8 @@ static void gpi__keep_operands(const gpi__graph *graph, gpi__formula *formula, c
         node = graph->assigned[i].node;
         out->node = node >= 0 ? renumbered[node] : -1;
         out->reduction = (uint8_t)graph->assigned[i].reduction;
+        if (out->reduction && out->kind == GEMMEPI_BLOCKED)
+            out->group = (int32_t)gpi__group_of(&graph->desc->operands[i], graph->desc->exchanged);
         if (out->output && out->used && out->width != GEMMEPI_WIDTH_N)
             formula->has_halves = 1;
     }
@@ -333,6 +336,17 @@ static gemmepi_status gpi__parse_formula(const gemmepi_allocator *allocator, con
     return status;
 }
 
+/* Whether groups of a reduction's columns are whole, and in one part of what has several. */
+static int gpi__divides_columns(const gpi__formula *formula, int i, int64_t n) {
+    const gpi__formula_operand *operand = &formula->operands[i];
+    int64_t columns = gpi__columns_of_width(formula, n, operand->width);
+    if (operand->members > 1 && formula->mode == GPI__EVEN_ODD)
+        return 0;
+    if (operand->members > 1)
+        columns = formula->group ? formula->group / 2 : columns / operand->members;
+    return columns % operand->group == 0;
+}
+
 /* What extents must be: of D's rows and columns as the product has them, n, and items. text: the formula's. */
 static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, const char *text, int64_t m,
                                                  int64_t n, int64_t items) {
@@ -340,6 +354,7 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
     const char *name = formula->exchanged ? "m" : "n";
     char place[GPI__PLACE_TEXT];
     int64_t wide = n, parts = formula->parts;
+    int i;
     (void)gpi__name_place(text, formula->places.halves, place);
     if (formula->has_halves && formula->n_width == GPI__NARROW) {
         if (n > INT64_MAX / parts)
@@ -361,6 +376,17 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
             GEMMEPI_INVALID_ARGUMENT,
             "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
             place, (long long)formula->group, (long long)wide);
+    for (i = 0; i < formula->operand_count; i++)
+        if (formula->operands[i].group && !gpi__divides_columns(formula, i, n))
+            return gpi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "%s is reduced by groups of %d, and %s is %lld: the columns that are reduced, of each part "
+                "where x has several, must be a multiple%s",
+                formula->names + formula->operands[i].name, (int)formula->operands[i].group, name,
+                (long long)n,
+                formula->operands[i].members > 1 && formula->mode == GPI__EVEN_ODD
+                    ? "; of even and odd columns joined there are no groups"
+                    : "");
     if (formula->uses_uniform && (m > most || wide > most || items > most))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "%s: random numbers are for extents below 2^32; they are %lld, %lld and %lld",

@@ -26,7 +26,8 @@ static void gpi__list_outputs(gpi__printer *p, const gpi__formula *formula) {
     for (i = -1; i < formula->operand_count; i++) {
         o = i < 0 ? (int)GPI__RESULT : i;
         if (formula->operands[o].output && formula->operands[o].used)
-            gpi__add_output(p, "", p->names[o], formula->operands[o].node, formula->operands[o].reduction);
+            gpi__add_output(p, "", p->names[o], formula->operands[o].node, formula->operands[o].reduction,
+                            formula->operands[o].group);
     }
 }
 

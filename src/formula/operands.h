@@ -191,8 +191,8 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
               desc->exchanged
                   ? "accepted are 0 (m) and, of PER_ROW, FULL and BLOCKED, 1 (m / 2) and 2 (2 m)"
                   : "accepted are 0 (n) and, of PER_COLUMN, FULL and BLOCKED, 1 (n / 2) and 2 (2 n)");
-    GPI__RULE(o->output != 0 && (o->output != 1 || is_number || is_blocked), output,
-              "accepted are 0 and 1, for a NUMBER and a BLOCKED operand only 0");
+    GPI__RULE(o->output != 0 && (o->output != 1 || is_number), output,
+              "accepted are 0 and 1, for a NUMBER only 0");
     GPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate,
               "accepted are 0 and, of outputs, 1");
     GPI__RULE(o->ld < 0 || (o->ld && o->kind < GEMMEPI_FULL), ld,

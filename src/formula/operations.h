@@ -206,6 +206,9 @@ static const gpi__reduction gpi__reductions[] = {
     {"column_argmax", GEMMEPI_PER_COLUMN, GPI__REDUCE_ARGMAX, 0},
     {"row_min", GEMMEPI_PER_ROW, GPI__REDUCE_MAX, 1},
     {"column_min", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX, 1},
+    {"row_sum", GEMMEPI_BLOCKED, GPI__REDUCE_SUM, 0}, /* of groups of columns: row_sum(x, w) */
+    {"row_max", GEMMEPI_BLOCKED, GPI__REDUCE_MAX, 0},
+    {"row_min", GEMMEPI_BLOCKED, GPI__REDUCE_MAX, 1},
 };
 
 /* >>column-major order: the row-major problem that it is folded into has rows for columns. Each is its own way back. */
@@ -216,15 +219,26 @@ static int gpi__kind_across(int kind) {
                                         : kind;
 }
 
-static int gpi__reduction_across(int reduction) {
+/* The reduction to another kind that does the same; 0: there is none. */
+static int gpi__reduction_to(int reduction, int kind) {
     const gpi__reduction *of = &gpi__reductions[reduction];
-    int i = 1;
-    if (!reduction)
-        return 0;
-    while (gpi__reductions[i].op != of->op || gpi__reductions[i].of_negatives != of->of_negatives ||
-           gpi__reductions[i].kind != (gemmepi_operand_kind)gpi__kind_across((int)of->kind))
-        i++;
+    int i = (int)GPI__COUNT(gpi__reductions) - 1;
+    while (i && (gpi__reductions[i].op != of->op || gpi__reductions[i].of_negatives != of->of_negatives ||
+                 (int)gpi__reductions[i].kind != kind))
+        i--;
     return i;
+}
+
+static int gpi__reduction_across(int reduction) {
+    return reduction ? gpi__reduction_to(reduction, gpi__kind_across((int)gpi__reductions[reduction].kind))
+                     : 0;
+}
+
+/* A reduction's name as the caller writes it. Groups of columns are of those that lie side by side. */
+static const char *gpi__reduction_name(int reduction, int exchanged) {
+    if (gpi__reductions[reduction].kind == GEMMEPI_BLOCKED)
+        reduction = gpi__reduction_to(reduction, GEMMEPI_PER_ROW);
+    return gpi__reductions[exchanged ? gpi__reduction_across(reduction) : reduction].name;
 }
 
 static int gpi__index_across(int index) {
@@ -244,6 +258,11 @@ static int gpi__has_rows(int kind) {
 
 static int gpi__has_columns(int kind) {
     return kind >= GEMMEPI_PER_COLUMN;
+}
+
+/* The columns, as they lie side by side, of a BLOCKED operand's blocks. */
+static int64_t gpi__group_of(const gemmepi_operand *operand, int exchanged) {
+    return exchanged ? operand->block_rows : operand->block_columns;
 }
 
 /* Whether a kind, the caller's, has the axis that widths are of. */

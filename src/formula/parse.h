@@ -61,8 +61,10 @@ static int gpi__parse_target(gpi__parser *p, gpi__assignment *target) {
 }
 
 /* Whether an output of this kind, width and type takes the expression. */
-static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, int node, int reduction) {
+static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, int node, int reduction,
+                                 int64_t group) {
     const gpi__graph *graph = p->graph;
+    int exchanged = graph->desc->exchanged;
     const gemmepi_operand *o;
     const gpi__reduction *of = &gpi__reductions[reduction];
     int width = graph->nodes[node].width, wanted;
@@ -76,12 +78,25 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
     o = &graph->desc->operands[target->output];
     if (o->kind != of->kind) /* both as the caller has them */
         return gpi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs accept %s",
-                           o->name, gpi__kind_names[o->kind], reduction ? of->name : "no reduction",
-                           reduction ? ", which is for others" : "", gpi__kind_names[o->kind],
-                           o->kind == GEMMEPI_FULL         ? "what is no reduction"
+                           o->name, gpi__kind_names[o->kind],
+                           reduction ? gpi__reduction_name(reduction, exchanged && group) : "no reduction",
+                           !reduction ? ""
+                           : group    ? " of groups, which is for others"
+                                      : ", which is for others",
+                           gpi__kind_names[o->kind],
+                           o->kind == GEMMEPI_FULL ? "what is no reduction"
+                           : o->kind == GEMMEPI_BLOCKED
+                               ? "row_sum(x, w) and so on, in column-major order column_sum(x, w)"
                            : o->kind == GEMMEPI_PER_ROW    ? "row_sum and so on"
                            : o->kind == GEMMEPI_PER_COLUMN ? "column_sum and so on"
                                                            : "all_sum and all_max");
+    if (group && (o->block_rows != (exchanged ? group : 1) || o->block_columns != (exchanged ? 1 : group)))
+        return gpi__refuse(
+            p, target->at,
+            "%s has blocks of %lld x %lld, and what it is assigned is of groups of %lld: set block_%s to "
+            "that and block_%s to 1",
+            o->name, (long long)o->block_rows, (long long)o->block_columns, (long long)group,
+            exchanged ? "rows" : "columns", exchanged ? "columns" : "rows");
     wanted = gpi__width_of(graph, o->kind, o->width);
     if (wanted < 0)
         return gpi__refuse_third_width(p, target->at, o);
@@ -176,10 +191,40 @@ static int gpi__stochastic(gpi__parser *p, const gpi__assignment *target, size_t
     return gpi__apply(p, at, call.name, &node);
 }
 
-/* reduction ( expression ), the whole right side */
-static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction) {
+/* The w of row_sum(x, w), whose ',' has been read; reduction becomes that of groups. -1: it is refused. */
+static int64_t gpi__parse_reduced_group(gpi__parser *p, size_t at, size_t length, int *reduction) {
+    int exchanged = p->graph->desc->exchanged;
+    int of_groups = gpi__reduction_to(*reduction, GEMMEPI_BLOCKED);
+    size_t digits;
+    double w;
+    if (gpi__reductions[*reduction].kind != (exchanged ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW) || !of_groups)
+        return gpi__refuse(p, at, "%.*s has one value; groups of columns that lie side by side are for %s",
+                           (int)length, p->text + at,
+                           exchanged ? "column_sum, column_max and column_min in column-major order"
+                                     : "row_sum, row_mean, row_max and row_min");
+    *reduction = of_groups;
+    gpi__skip_blanks(p);
+    digits = gpi__number_length(p->text + p->token);
+    w = digits && digits < 1000 ? gpi__number_of(p->text + p->token, digits) : 0;
+    if (!(w >= 8 && w <= 1073741824 && floor(w / 8) * 8 == w))
+        return gpi__refuse(p, p->token,
+                           "the w of %.*s(x, w) is a number in the text, a multiple of 8 up to 2^30",
+                           (int)length, p->text + at);
+    p->at += digits;
+    return (int64_t)w;
+}
+
+/* What row_sum of groups of so many makes a mean of. */
+static int gpi__through_group(gpi__parser *p, size_t at, int x, int64_t group) {
+    gpi__node node = gpi__node_of(GPI__OP_DIV, x, gpi__number(p->graph, (double)group), -1);
+    return node.args[1] < 0 ? gpi__refuse_room(p, at) : gpi__apply(p, at, "row_mean", &node);
+}
+
+/* reduction ( expression ) or reduction ( expression , w ), the whole right side. group: w, 0: there is none. */
+static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction, int64_t *group) {
     size_t at, length;
     int node, is_mean;
+    *group = 0;
     gpi__skip_blanks(p);
     at = p->token;
     length = gpi__name_length(p->text + at);
@@ -194,10 +239,16 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
     if (gpi__begin_whole(p, target, at, length) < 0)
         return -1;
     node = gpi__expression(p, 1);
-    if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which has one value") < 0 ||
+    if (node >= 0 && gpi__take(p, ","))
+        *group = gpi__parse_reduced_group(p, at, length, reduction);
+    if (node < 0 || *group < 0 ||
+        gpi__want(p, ")",
+                  *group ? "the ')' of the reduction" : "the ')' of the reduction, or a comma and w") < 0 ||
         gpi__end_whole(p, at, length) < 0)
         return -1;
-    return is_mean ? gpi__through_columns(p, at, node) : node;
+    return !is_mean ? node
+           : *group ? gpi__through_group(p, at, node, *group)
+                    : gpi__through_columns(p, at, node);
 }
 
 /* Whether the expression begins here that ends the text of an operand. */
@@ -209,7 +260,8 @@ static int gpi__is_last_expression(const gpi__parser *p) {
 /* The expression, with which the text ends. */
 static int gpi__end_with_expression(gpi__parser *p) {
     gpi__assignment target = {p->at, 0, GPI__RESULT};
-    int reduction, node = gpi__right_side(p, &target, &reduction);
+    int64_t group;
+    int reduction, node = gpi__right_side(p, &target, &reduction, &group);
     if (node < 0)
         return -1;
     if (reduction)
@@ -226,13 +278,14 @@ static int gpi__end_with_expression(gpi__parser *p) {
 static int gpi__statement(gpi__parser *p) {
     gpi__assignment target;
     gpi__local *local;
+    int64_t group;
     int node, reduction;
     if (gpi__is_last_expression(p))
         return gpi__end_with_expression(p);
     if (gpi__parse_target(p, &target) < 0 ||
         gpi__want(p, "=", "the '=' of a statement: name = expression") < 0)
         return -1;
-    node = gpi__right_side(p, &target, &reduction);
+    node = gpi__right_side(p, &target, &reduction, &group);
     if (node < 0)
         return -1;
     if (target.output < 0) {
@@ -247,7 +300,7 @@ static int gpi__statement(gpi__parser *p) {
             p->graph->names[node] = (int)target.at;
         return 0;
     }
-    if (gpi__check_assignment(p, &target, node, reduction) < 0)
+    if (gpi__check_assignment(p, &target, node, reduction, group) < 0)
         return -1;
     p->graph->assigned[target.output].node = (int16_t)node;
     p->graph->assigned[target.output].at = (int16_t)target.at;

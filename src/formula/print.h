@@ -14,6 +14,7 @@ enum {
 typedef struct gpi__printed_output {
     char name[GPI__FORMULA_NAME + 4];
     int node, reduction;
+    int64_t group; /* of a reduction of groups of columns */
 } gpi__printed_output;
 
 typedef struct gpi__printer {
@@ -268,21 +269,23 @@ static void gpi__print_statements(gpi__printer *p) {
         node = output->node;
         if (!output->reduction && p->labels[node] == GPI__BY_OUTPUT + i)
             continue;
-        gpi__append(
-            p->out, "%s%s = %s%s", between, output->name,
-            gpi__reductions[p->exchanged ? gpi__reduction_across(output->reduction) : output->reduction].name,
-            output->reduction ? "(" : "");
+        gpi__append(p->out, "%s%s = %s%s", between, output->name,
+                    gpi__reduction_name(output->reduction, p->exchanged), output->reduction ? "(" : "");
         gpi__print_expression(p, node, 1);
+        if (output->group)
+            gpi__append(p->out, ", %lld", (long long)output->group);
         gpi__append(p->out, output->reduction ? ")" : "");
         between = p->between;
     }
 }
 
-static void gpi__add_output(gpi__printer *p, const char *before, const char *name, int node, int reduction) {
+static void gpi__add_output(gpi__printer *p, const char *before, const char *name, int node, int reduction,
+                            int64_t group) {
     gpi__printed_output *output = &p->outputs[p->output_count++];
     snprintf(output->name, sizeof output->name, "%s%s", before, name);
     output->node = node;
     output->reduction = reduction;
+    output->group = group;
 }
 
 #endif

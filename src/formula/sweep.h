@@ -83,6 +83,7 @@ static int gpi__has_halves(const gpi__graph *graph) {
 static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
     int16_t nodes[5] = {-1, -1, -1, -1, -1};
     const gpi__reduction *reduction = &gpi__reductions[d->graph.assigned[output].reduction];
+    const char *name = gpi__reduction_name(d->graph.assigned[output].reduction, d->desc.exchanged);
     char place[GPI__PLACE_TEXT];
     int node = d->graph.assigned[output].node, width = d->graph.nodes[node].width, upstream, saved;
     if (!d->depends[node])
@@ -90,26 +91,26 @@ static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
     (void)gpi__name_place(d->desc.text, d->graph.assigned[output].at, place);
     if (reduction->op == GPI__REDUCE_MAX || reduction->op == GPI__REDUCE_ARGMAX)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s, which %s is assigned, has no derivative", place,
-                         reduction->name, d->desc.operands[output].name);
-    if (reduction->name[0] && width == GPI__ANY && reduction->kind != GEMMEPI_PER_COLUMN &&
+                         name, d->desc.operands[output].name);
+    if (reduction->name[0] && width == GPI__ANY && !gpi__has_columns((int)reduction->kind) &&
         gpi__has_halves(&d->graph))
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "%s: %s, which %s is assigned, is of what does not change along columns, in a formula with "
             "halves; its gradient cannot be said in one formula",
-            place, reduction->name, d->desc.operands[output].name);
+            place, name, d->desc.operands[output].name);
     upstream = gpi__new_leaf(d, GPI__OP_UPSTREAM, output, gpi__width_of_output(d, output));
     if (upstream >= 0 && reduction->op == GPI__REDUCE_LOGSUMEXP) {
         if (!d->readable[output])
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "%s: the gradient of %s reads its result %s, which desc.saved does not name",
-                             place, reduction->name, d->desc.operands[output].name);
+                             place, name, d->desc.operands[output].name);
         saved = gpi__new_leaf(d, GPI__OP_OPERAND, output, gpi__width_of_output(d, output));
         nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
         upstream = saved < 0 ? -1 : gpi__apply_rule(d, "g * exp(x - r)", nodes);
     }
     /* what does not change along columns counts as often as the output has them */
-    if (!width && (reduction->kind == GEMMEPI_PER_COLUMN || reduction->kind == GEMMEPI_FULL))
+    if (!width && gpi__has_columns((int)reduction->kind))
         width = gpi__width_of_output(d, output);
     return gpi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }

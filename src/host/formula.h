@@ -262,6 +262,13 @@ static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_
     memset(cell, 0, sizeof *cell);
 }
 
+/* Writes a group's reduction once its last column has gone in: columns of a member come in order. */
+static void gpi__finish_group(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
+                              gpi__reduced *cell) {
+    if ((column + 1) % h->formula->operands[o].group == 0)
+        gpi__write_reduced(h, o, item, row, column, cell);
+}
+
 /* The reduction's kind of an output that this walk makes, or 0; of no reduction FULL. */
 static int gpi__made_here(const gpi__host_formula *h, int o) {
     const gpi__formula_operand *operand = &h->formula->operands[o];
@@ -285,6 +292,7 @@ static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
             int64_t column = gpi__column_among(h->placed, operand->members, unit, member);
             const gpi__reduction *reduction = &gpi__reductions[operand->reduction];
             int64_t cell = kind == GEMMEPI_PER_ROW      ? r
+                           : kind == GEMMEPI_BLOCKED    ? member * GPI__HOST_TILE + r
                            : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + unit - h->first
                                                         : 0;
             if (kind == GEMMEPI_FULL)
@@ -292,6 +300,8 @@ static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
             else
                 gpi__reduce(gpi__cell(h, o, cell), (int)reduction->op,
                             reduction->of_negatives ? -value : value, kind == GEMMEPI_PER_ROW ? column : row);
+            if (kind == GEMMEPI_BLOCKED)
+                gpi__finish_group(h, o, item, row, column, gpi__cell(h, o, cell));
         }
     }
 }

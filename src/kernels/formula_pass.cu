@@ -167,6 +167,30 @@ template <int Number, int Members, int Reduction> struct Of_rows {
     __device__ void finish(const gpi__formula_pass_params &, const Place &, long long, Scratch &) {}
 };
 
+// row_sum(x, w) and so on: a state of each row and column_period columns, a power of two of runs, which lanes side by side have.
+template <int Number, int Members, int Reduction> struct Of_groups {
+    typedef State_of<T, Reduction> State;
+    struct Scratch {};
+    T row[Members][UNITS];
+
+    __device__ void begin() {}
+    __device__ void finish_row(const gpi__formula_pass_params &p, const Place &place, u32) {
+        const gpi__formula_place &to = p.places[Number];
+        u32 lanes = (u32)to.column_period / UNITS;
+#pragma unroll
+        for (int member = 0; member < Members; member++) {
+            State state = State::empty();
+            long long columns[UNITS] = {}; // which these reductions do not ask for
+            state.add_run(row[member], columns, place.valid);
+            join_lanes(state, lanes);
+            if (threadIdx.x % lanes == 0 && place.valid)
+                ((State *)to.data)[(place.item * p.rows + place.row) * to.ld +
+                                   through(column_of<Members>(p.units, place.unit, member), to.column_period)] = state;
+        }
+    }
+    __device__ void finish(const gpi__formula_pass_params &, const Place &, long long, Scratch &) {}
+};
+
 // column_sum and so on: a state of each column and row tile.
 template <int Number, int Members, int Reduction> struct Of_columns {
     typedef State_of<T, Reduction> State;
@@ -249,6 +273,8 @@ template <int Number, int Kind, int Members, class Type, int Reduction> __device
         return Stored<Number, Members, Type>();
     else if constexpr (Kind == kind::PER_ROW)
         return Of_rows<Number, Members, Reduction>();
+    else if constexpr (Kind == kind::BLOCKED)
+        return Of_groups<Number, Members, Reduction>();
     else if constexpr (Kind == kind::PER_COLUMN)
         return Of_columns<Number, Members, Reduction>();
     else

@@ -69,8 +69,10 @@ __device__ inline void finish_reduction(const gpi__formula_reduction &p) {
         join_side_by_side(state, lane, p.lanes);
     else
         join_apart(state, lane, p.lanes, results);
+    long long line = p.of_line ? at / p.of_line : 0;
     if (lane == 0 && group < p.groups)
-        store_reduction<S, Type, Negates, Accumulates, Is_scaled, Has_amax>(p, group * p.out_stride + at * p.out_step, state);
+        store_reduction<S, Type, Negates, Accumulates, Is_scaled, Has_amax>(
+            p, group * p.out_stride + line * p.out_line + (at - line * p.of_line) * p.out_step, state);
 }
 
 #define FINISH(place, name, kind_, members, type, reduction_, accumulates)                                                  \

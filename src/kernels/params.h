@@ -278,9 +278,11 @@ typedef struct gpi__formula_reduction {
     long long groups, count, lines;
     long long group_step, result_step, line_step;
     long long out_stride, out_step; /* from one group to the next, and from one result */
+    long long out_line;           /* where results have lines, from one to the next */
+    unsigned of_line;             /* results of a line; 0: they have none */
     unsigned first_block, blocks; /* that are for these results */
-    unsigned lanes;               /* threads of a result, a power of two */
-    int is_along_lines;           /* 1: threads side by side take states of one result, else of several */
+    unsigned short lanes;         /* threads of a result, a power of two */
+    unsigned short is_along_lines; /* 1: threads side by side take states of one result, else of several */
 } gpi__formula_reduction;
 
 typedef struct gpi__formula_reduce_params {

@@ -108,7 +108,7 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
 }
 
 /* Why an input has no gradient, or NULL. */
-static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
+static const char *gpi__lacks_gradient(const gemmepi_operand *of, int exchanged) {
     if (of->kind == GEMMEPI_NUMBER)
         return "is a NUMBER, which is on the host: make it a SCALAR";
     if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
@@ -117,14 +117,27 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
         return "is in 4 bits or E8M0, types without a gradient";
     if (of->row_period || of->column_period)
         return "has a period, and there is no sum over what repeats";
-    if (of->kind == GEMMEPI_BLOCKED)
-        return "is BLOCKED, and there is no sum over blocks";
+    if (of->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(of, exchanged))
+        return exchanged ? "is BLOCKED, and there are sums of blocks of a multiple of 8 rows and one column"
+                         : "is BLOCKED, and there are sums of blocks of one row and a multiple of 8 columns";
     return NULL;
+}
+
+/* Whether kind, width and blocks are the same. */
+static int gpi__is_shaped_as(const gemmepi_operand *x, const gemmepi_operand *y) {
+    return x->kind == y->kind && x->width == y->width && x->block_rows == y->block_rows &&
+           x->block_columns == y->block_columns;
 }
 
 static gemmepi_status gpi__refuse_shape_of_gradient(int i, const gemmepi_operand *operand,
                                                     const gemmepi_operand *of, const char *further) {
     int is_kind = operand->kind != of->kind;
+    GPI__INVALID_IF(
+        !is_kind && operand->width == of->width,
+        "desc.operands[%d].block_rows and block_columns (of %s) are %lld and %lld; they are those of %s, "
+        "%lld and %lld%s",
+        i, operand->name, (long long)operand->block_rows, (long long)operand->block_columns, of->name,
+        (long long)of->block_rows, (long long)of->block_columns, further);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %s; it is that of %s, %s%s",
                      i, is_kind ? "kind" : "width", operand->name,
                      is_kind ? gpi__kind_name(operand->kind) : gpi__width_name(operand->width), of->name,
@@ -135,11 +148,11 @@ static gemmepi_status gpi__refuse_shape_of_gradient(int i, const gemmepi_operand
 static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *layer, int i) {
     const gemmepi_operand *gradient = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
     uint32_t accepted = layer->a.dtype == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
-    const char *why = gpi__lacks_gradient(of), *name = gradient->name;
+    const char *why = gpi__lacks_gradient(of, layer->order == GEMMEPI_COLUMN_MAJOR), *name = gradient->name;
     if (why)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is %s, but %s %s", i, name, of->name,
                          why);
-    if (gradient->kind != of->kind || gradient->width != of->width)
+    if (!gpi__is_shaped_as(gradient, of))
         return gpi__refuse_shape_of_gradient(i, gradient, of, "");
     if (gradient->dtype && !(gpi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1))
         return gpi__fail(
@@ -169,7 +182,7 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
 /* The rules of a gradient that comes in. */
 static gemmepi_status gpi__check_layers_upstream(const gemmepi_linear_desc *layer, int i) {
     const gemmepi_operand *upstream = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
-    if (gpi__is_one_number(upstream) || (upstream->kind == of->kind && upstream->width == of->width))
+    if (gpi__is_one_number(upstream) || gpi__is_shaped_as(upstream, of))
         return GEMMEPI_OK;
     return gpi__refuse_shape_of_gradient(i, upstream, of, ", or the operand is a SCALAR or NUMBER");
 }

@@ -264,7 +264,7 @@ static const char *gpi__rule_of_axis(const gpi__formula_operand *operand, int d,
     if (extent == wanted || (!operand->output && extent == 1) || (covers && d < GPI__ROW_AXIS))
         return NULL;
     return period
-               ? "of what is BLOCKED each axis has the extent through block_rows or block_columns, rounded up, or 1"
+               ? "of what is BLOCKED each axis has the extent through block_rows or block_columns, rounded up, and of inputs also 1"
            : !operand->output
                ? "each axis, from the last on, has the same extent or 1 (of what is HALF half the columns, of "
                  "DOUBLE twice as many)"
@@ -482,8 +482,8 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
         place->column_period, steps->column);
     layout.stride[axes + 1] = steps->column * layout.size;
     if (bits < 8)
-        layout.shape[axes + 1] /= 2;                        /* bytes */
-    if (operand->output && operand->kind != GEMMEPI_FULL) { /* of nothing, too */
+        layout.shape[axes + 1] /= 2;                       /* bytes */
+    if (operand->output && operand->kind < GEMMEPI_FULL) { /* of nothing, too */
         layout.shape[axes] = operand->kind == GEMMEPI_PER_ROW ? layout.shape[axes] : 1;
         layout.shape[axes + 1] = operand->kind == GEMMEPI_PER_COLUMN ? layout.shape[axes + 1] : 1;
     }

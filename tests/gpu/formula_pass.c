@@ -179,7 +179,7 @@ static void draw_operands(const char *text, gemmepi_operand *operands, int count
                                                                 : (gemmepi_dtype)type_of_input(accumulator);
         first_dtype = i == 0 ? o->dtype : first_dtype;
         snprintf(sum, sizeof sum, "%s = %s_sum(", o->name,
-                 o->kind == GEMMEPI_PER_ROW      ? "row"
+                 gpi__has_rows(o->kind)          ? "row"
                  : o->kind == GEMMEPI_PER_COLUMN ? "column"
                                                  : "all");
         is_sum = o->output && strstr(text, sum) != NULL;
@@ -213,7 +213,7 @@ static void place_operand(layout_case *c, int i, const gemmepi_operand *operand,
     const gpi__formula_operand *o = &c->formula->operands[i];
     gpi__placed_operand *at = &c->placed.operands[i];
     int64_t lines = o->kind >= GEMMEPI_FULL ? c->placed.rows : 1, length;
-    int shares = !o->output || (o->reduction && o->kind != GEMMEPI_PER_ROW);
+    int shares = !o->output || (o->reduction && !gpi__has_rows(o->kind));
     if (!o->used || o->kind == GEMMEPI_NUMBER)
         return;
     if (operand) {
@@ -298,6 +298,19 @@ static void put_in_place(layout_case *c) {
     in_place++;
 }
 
+/* What the columns are a multiple of, so that groups that are reduced are whole in each part. */
+static int64_t step_of_columns(const gpi__formula *f) {
+    int64_t step = f->has_halves && f->group ? f->group : 1;
+    int i;
+    for (i = 0; i < f->operand_count; i++) {
+        int64_t group = (int64_t)f->operands[i].group * (f->has_halves ? f->parts : 1), next = step;
+        while (group && next % group)
+            next += step;
+        step = next;
+    }
+    return step;
+}
+
 /* 0: the formula does not go with the choice. */
 static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator, int is_empty) {
     static const int results[] = {GEMMEPI_BF16, GEMMEPI_F32,  GEMMEPI_F16, GEMMEPI_BF16,
@@ -324,6 +337,9 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
         c->placed.columns += c->placed.columns % 2;
         pad = pad == 1 ? 2 : pad;
     }
+    if (step_of_columns(c->formula) > 1)
+        c->placed.columns = (c->placed.columns + step_of_columns(c->formula) - 1) /
+                            step_of_columns(c->formula) * step_of_columns(c->formula);
     c->placed.depth = 77;
     c->placed.items = 1 + below(3);
     if (is_empty == 1)
@@ -651,6 +667,8 @@ static void expect(const layout_case *c, const char *block, gathered **all, gath
                                 which = t->items > 1 ? item : 0;
                         at = f->operands[o].kind == GEMMEPI_FULL
                                  ? (which * t->lines + row) * t->length + column
+                             : f->operands[o].kind == GEMMEPI_BLOCKED
+                                 ? (which * t->lines + row) * t->length + column / f->operands[o].group
                              : f->operands[o].kind == GEMMEPI_PER_ROW    ? which * t->length + row
                              : f->operands[o].kind == GEMMEPI_PER_COLUMN ? which * t->length + column
                                                                          : which;
@@ -764,6 +782,12 @@ static const char *const more_formulas[] = {
     "cs = column_min(v * p); rs = row_min(abs(v) - 3); d = v",
     "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = left(v)",
     "d = v * 600; o = rounded(d) + rounded(v * r); rs = row_sum(rounded(d) * p)",
+    "g8 = row_sum(v * v, 8); g16 = row_max(v, 16)",
+    "d = v; g8 = row_mean(r * v, 8); g16 = row_min(v + b, 16); rs = row_sum(d)",
+    "d = left(v) * right(v); g8 = row_sum(v, 8)",
+    "d = left(v, 32) - right(v, 32); g16 = row_max(v * v, 16); gh = row_sum(left(v, 32), 8)",
+    "g96 = row_sum(v, 96); d = v",
+    "g1024 = row_max(v, 1024); d = v + b",
     "d = r * u + b",
     "d = v * cw[label] + lg[label] * b; rs = row_sum(d * rw[column])",
     "d = silu(left(v)) * cw[left(column)] + rw[2] * h; o = lg[row] - cw[label] * cw",

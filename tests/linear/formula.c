@@ -535,6 +535,74 @@ static void a_gradient_without_parts_has_operands_as_wide_as_one(void) {
     CHECK(got == 654321, "d_rate is %g", got);
 }
 
+static int are_the_same(const float *x, const float *y, int count) {
+    while (count > 0 && x[count - 1] >= y[count - 1] && x[count - 1] <= y[count - 1])
+        count--;
+    return count == 0;
+}
+
+/* x [2, 1], w [1, 16], q of 1 x 8: all that comes out is whole. */
+static void gradients_of_blocks_are_sums_of_groups(void) {
+    static const char *const names[] = {"q", "d_q", "ss", "dy_ss"};
+    int order, i, j;
+    for (order = 0; order < 2; order++) {
+        float x[2] = {1, -2}, w[16], q[4] = {3, 1, -2, 5}, dy[32], dy_ss[4] = {1, 2, 0, -3}, dx[2], dw[16],
+              d_q[4], ss[4], y[32];
+        float got_dx[2] = {0}, got_dw[16] = {0}, got_dq[4] = {0}, got_ss[4] = {0};
+        float *tensors[4];
+        gemmepi_linear_desc desc;
+        gemmepi_linear_args args;
+        gemmepi_operand operands[4];
+        void *pointers[4];
+        memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args), memset(operands, 0, sizeof operands);
+        for (j = 0; j < 16; j++)
+            w[j] = (float)(j % 5 - 2);
+        for (i = 0; i < 32; i++)
+            dy[i] = (float)(i % 7 - 3);
+        for (i = 0; i < 2; i++)
+            for (j = 0; j < 16; j++) {
+                float v = x[i] * w[j], g = dy[i * 16 + j] * q[i * 2 + j / 8] + 2 * v * dy_ss[i * 2 + j / 8];
+                got_dx[i] += g * w[j], got_dw[j] += g * x[i];
+                got_dq[i * 2 + j / 8] += dy[i * 16 + j] * v, got_ss[i * 2 + j / 8] += v * v;
+            }
+        for (i = 0; i < 4; i++) {
+            operands[i].name = names[i], operands[i].kind = GEMMEPI_BLOCKED,
+            operands[i].output = i == 1 || i == 2;
+            operands[i].block_rows = order ? 8 : 1, operands[i].block_columns = order ? 1 : 8;
+        }
+        tensors[0] = q, tensors[1] = d_q, tensors[2] = ss, tensors[3] = dy_ss;
+        memset(ss, 0xff, sizeof ss), memset(d_q, 0xff, sizeof d_q), memset(dx, 0xff, sizeof dx),
+            memset(dw, 0xff, sizeof dw);
+        for (i = 0; i < 4; i++)
+            pointers[i] = on_device(tensors[i], sizeof ss);
+        desc.m = order ? 16 : 2, desc.n = order ? 2 : 16, desc.k = 1, desc.order = (gemmepi_order)order;
+        desc.formula = order ? "d = v * q; ss = column_sum(v * v, 8)" : "d = v * q; ss = row_sum(v * v, 8)";
+        desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_RECOMPUTE;
+        desc.operands = operands, desc.operand_count = 4;
+        args.a = on_device(order ? w : x, order ? sizeof w : sizeof x);
+        args.b = on_device(order ? x : w, order ? sizeof x : sizeof w);
+        args.da = on_device(order ? dw : dx, order ? sizeof dw : sizeof dx);
+        args.db = on_device(order ? dx : dw, order ? sizeof dx : sizeof dw);
+        args.y = on_device(y, sizeof y), args.dy = on_device(dy, sizeof dy);
+        args.operands = pointers;
+        CHECK(gemmepi_linear(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        take_from_device();
+        CHECK(are_the_same(ss, got_ss, 4) && are_the_same(d_q, got_dq, 4), "order %d: ss %g %g, d_q %g %g",
+              order, ss[0], ss[3], d_q[0], d_q[3]);
+        CHECK(are_the_same(dx, got_dx, 2) && are_the_same(dw, got_dw, 16), "order %d: dx %g, dw %g", order,
+              dx[1], dw[15]);
+        operands[1].block_rows = operands[1].block_columns = 8;
+        CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) ==
+                      GEMMEPI_INVALID_ARGUMENT &&
+                  strstr(gemmepi_last_error(),
+                         "desc.operands[1].block_rows and block_columns (of d_q) are 8 and 8"),
+              "%s", gemmepi_last_error());
+    }
+}
+
 static double *piece_on_device(piece *t) {
     return (double *)on_device(t->at, sizeof(double) * (size_t)(elements_of(t) + 1));
 }
@@ -766,6 +834,7 @@ static void run_all(void) {
     RUN(gradients_of_operands_are_what_differences_say);
     RUN(gradients_of_operands_on_a_gpu_are_the_hosts);
     RUN(a_gradient_without_parts_has_operands_as_wide_as_one);
+    RUN(gradients_of_blocks_are_sums_of_groups);
     RUN(every_activation_and_gate_is_its_formula);
     RUN(random_layers_are_what_their_formulas_are);
     RUN(sixteen_bits_are_near_what_f64_gives);

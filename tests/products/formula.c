@@ -279,6 +279,8 @@ static double in(world *w, const char *name, int i, int j) {
 static double *wanted(world *w, const char *name, int i, int j) {
     table *t = find(w, name);
     int item = t->items == 1 ? 0 : w->item;
+    if (t->o.kind == GEMMEPI_BLOCKED)
+        i /= (int)t->o.block_rows, j /= (int)t->o.block_columns;
     return &t->expected[(item * t->rows + (t->rows == 1 ? 0 : i)) * t->columns + (t->columns == 1 ? 0 : j)];
 }
 
@@ -595,6 +597,38 @@ static void large_blocks(world *w) {
         out(w, "d", i, j, d), add(w, "ss", i, j, d);
     }
 }
+/* The largest so far of those of a group whose first column is that. */
+static void raise(world *w, const char *name, int i, int j, int first, double x) {
+    if (j == first || x > *wanted(w, name, i, j))
+        out(w, name, i, j, x);
+}
+static void sums_of_groups(world *w) {
+    EACH {
+        double v = V(w, i, j);
+        out(w, "d", i, j, v);
+        if (j % 8 == 0)
+            out(w, "ss", i, j, in(w, "ss", i, j)); /* which is accumulated */
+        add(w, "ss", i, j, v * v), add(w, "mean", i, j, v / 8);
+        raise(w, "top", i, j, j / 16 * 16, v), raise(w, "low", i, j, j / 16 * 16, -v);
+    }
+    ITEMS ROWS for (j = 0; j < w->n; j += 16) * wanted(w, "low", i, j) *= -1;
+}
+static void groups_of_half(world *w) {
+    HALVES {
+        double d = V(w, i, j) * V(w, i, j + h);
+        out(w, "d", i, j, d), raise(w, "most", i, j, j / 24 * 24, fabs(d));
+        add(w, "s", i, j, V(w, i, j)), add(w, "s", i, j + h, V(w, i, j + h)),
+            add(w, "t", i, j, in(w, "r", i, j));
+    }
+}
+static void groups_of_heads(world *w) { /* of 160 columns */
+    HALVES {
+        int head = j / 80 * 160, at = j % 80;
+        double x = V(w, i, head + at), y = V(w, i, head + 80 + at);
+        out(w, "d", i, j, x - y), add(w, "s", i, j, x * y);
+        add(w, "t", i, head + at, x), add(w, "t", i, head + 80 + at, y);
+    }
+}
 static void only_operands(world *w) {
     EACH out(w, "d", i, j, in(w, "x", i, j) > 0 ? in(w, "x", i, j) : 0.5);
 }
@@ -763,6 +797,14 @@ static const formula_case cases[] = {
      wide_blocks},
     {"d = v * s + r; ss = row_sum(d)",
      "s:blocked:blocks=128x128:e4m3:scaled:shared r:blocked:blocks=7x64 ss:row:out", 'n', 1, 1, large_blocks},
+    {"d = v; ss = row_sum(v * v, 8); mean = row_sum(v / 8, 8); top = row_max(v, 16); low = row_min(v, 16)",
+     "ss:blocked:blocks=1x8:out:add mean:blocked:blocks=1x8:out top:blocked:blocks=1x16:out low:blocked:blocks=1x16:out",
+     'n', 0, 16, sums_of_groups},
+    {"d = left(v) * right(v); most = row_max(abs(left(v) * right(v)), 24); s = row_sum(v, 24); t = row_sum(r, 8)",
+     "most:blocked:half:blocks=1x24:out s:blocked:blocks=1x24:out t:blocked:half:blocks=1x8:out r:row", 'h',
+     0, 48, groups_of_half},
+    {"x = left(v, 160); y = right(v, 160); d = x - y; s = row_sum(x * y, 40); t = row_sum(v, 80)",
+     "s:blocked:half:blocks=1x40:out t:blocked:blocks=1x80:out", 'h', 0, 160, groups_of_heads},
     {"d = x > 0 ? x : 0.5", "x:full", 'n', 0, 1, only_operands},
 };
 

@@ -131,6 +131,8 @@ static void every_formula_of_the_page_runs(void) {
         if (line[0] != '|' || !first || !(end = strstr(first + 3, "` |")))
             continue;
         *end = 0;
+        if (!strstr(first + 3, " = ")) /* a table of something else */
+            continue;
         rows++;
         run_row(first + 3, end + 3);
     }

@@ -951,26 +951,76 @@ static void an_input_with_either_period_has_no_gradient(void) {
     }
 }
 
-static void a_blocked_input_is_read_by_gradients_and_has_none(void) {
+static gemmepi_operand *block_r(int64_t rows, int64_t columns) {
+    gemmepi_operand *r = &c.operands[0];
+    r->kind = GEMMEPI_BLOCKED, r->block_rows = rows, r->block_columns = columns;
+    return r;
+}
+
+static void gradients_of_blocks_are_sums_of_groups(void) {
+    static const struct {
+        const char *formula, *wrt, *gradient;
+    } cases[] = {
+        {"d = v * r", "v", "d_v = dy * r"},
+        {"d = v * r", "r", "d_r = row_sum(dy * v, 128)"},
+        {"d = silu(v * r) + r", "v, r", "/* with t1 = v * r */"},
+        {"d = left(v * r)", "r", "d_r = row_sum(pair(dy * left(v), 0), 128)"},
+    };
+    gemmepi_derive_desc desc;
+    gemmepi_operand listed[8];
+    size_t i;
+    int j, count, found;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        c.count = operands_of("d = v * r", c.operands);
+        block_r(1, 128);
+        desc = derive_desc(cases[i].formula);
+        desc.wrt = cases[i].wrt, desc.saved = NULL;
+        CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) > 0, "%s", gemmepi_last_error());
+        CHECK(cases[i].gradient[0] == '/' ? strstr(c.text, ", 128)") != NULL
+                                          : strcmp(c.text, cases[i].gradient) == 0,
+              "%s", c.text);
+        count = gemmepi_derive_operands(&desc, listed, 8);
+        for (j = found = 0; j < count; j++)
+            found += listed[j].kind == GEMMEPI_BLOCKED && listed[j].block_rows == 1 &&
+                     listed[j].block_columns == 128;
+        CHECK(found == 1 + (i == 2), "%s: %d of %d", cases[i].formula, found, count);
+    }
+}
+
+static void a_reduction_of_groups_has_an_upstream_of_blocks(void) {
     gemmepi_derive_desc desc;
     gemmepi_operand listed[8];
     int i, count, found = 0;
     c.count = operands_of("d = v * r", c.operands);
-    c.operands[0].kind = GEMMEPI_BLOCKED;
-    c.operands[0].block_rows = 1, c.operands[0].block_columns = 128;
-    desc = derive_desc("d = v * r");
-    desc.wrt = "r", desc.saved = NULL;
-    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) == 0 &&
-              strstr(gemmepi_last_error(), "r, a BLOCKED input"),
-          "%s", gemmepi_last_error());
-    desc.wrt = "v";
-    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) > 0 && strcmp(c.text, "d_v = dy * r") == 0, "%s: %s",
-          c.text, gemmepi_last_error());
+    block_r(1, 16)->output = 1;
+    desc = derive_desc("d = v; r = row_sum(v * v, 16)");
+    desc.wrt = "v", desc.saved = NULL;
+    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) > 0 && strcmp(c.text, "d_v = dy + 2 * dy_r * v") == 0,
+          "%s: %s", c.text, gemmepi_last_error());
     count = gemmepi_derive_operands(&desc, listed, 8);
     for (i = 0; i < count; i++)
-        found += strcmp(listed[i].name, "r") == 0 && listed[i].kind == GEMMEPI_BLOCKED &&
-                 listed[i].block_rows == 1 && listed[i].block_columns == 128;
+        found += strcmp(listed[i].name, "dy_r") == 0 && listed[i].kind == GEMMEPI_BLOCKED &&
+                 listed[i].block_rows == 1 && listed[i].block_columns == 16 && !listed[i].output;
     CHECK(found == 1, "%d of %d", found, count);
+    desc.formula = "d = v; r = row_max(v, 16)";
+    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) == 0 &&
+              strstr(gemmepi_last_error(), "row_max, which r is assigned, has no derivative"),
+          "%s", gemmepi_last_error());
+}
+
+static void blocks_of_several_rows_have_no_gradient(void) {
+    static const int blocks[][2] = {{2, 128}, {1, 12}, {128, 128}, {8, 1}};
+    gemmepi_derive_desc desc;
+    size_t i;
+    for (i = 0; i < GPI__COUNT(blocks); i++) {
+        c.count = operands_of("d = v * r", c.operands);
+        block_r(blocks[i][0], blocks[i][1]);
+        desc = derive_desc("d = v * r");
+        desc.wrt = "r", desc.saved = NULL;
+        CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) == 0 &&
+                  strstr(gemmepi_last_error(), "desc.wrt names r, a BLOCKED input with blocks of"),
+              "%s", gemmepi_last_error());
+    }
 }
 
 static void a_name_leaves_room_for_what_a_gradient_puts_before_it(void) {
@@ -1441,7 +1491,9 @@ int main(void) {
     RUN(the_gradient_of_what_is_not_taken_stays_0_in_halves);
     RUN(gradients_are_as_short_as_their_values_allow);
     RUN(an_input_with_either_period_has_no_gradient);
-    RUN(a_blocked_input_is_read_by_gradients_and_has_none);
+    RUN(gradients_of_blocks_are_sums_of_groups);
+    RUN(a_reduction_of_groups_has_an_upstream_of_blocks);
+    RUN(blocks_of_several_rows_have_no_gradient);
     RUN(a_name_leaves_room_for_what_a_gradient_puts_before_it);
     RUN(an_operand_that_a_gradient_reads_is_an_input);
     RUN(chains_of_choices_are_derived_at_once);

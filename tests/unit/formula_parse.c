@@ -527,7 +527,20 @@ static void outputs_and_reductions_are_refused_where_they_do_not_fit(void) {
         {"x = row_sum(v); d = x", 5, "row_sum is assigned to outputs only; x is none"},
         {"rs = row_sum(v) * 2", 17, "row_sum is the whole right side of its statement"},
         {"rs = 2 * row_sum(v)", 10, "row_sum is the whole right side"},
-        {"rs = row_sum(v, r)", 15, "the ')' of the reduction, which has one value"},
+        {"rs = row_sum(v, r)", 17,
+         "the w of row_sum(x, w) is a number in the text, a multiple of 8 up to 2^30"},
+        {"rs = row_sum(v, 12)", 17, "a multiple of 8"},
+        {"rs = row_mean(v, 0)", 18, "the w of row_mean(x, w) is a number in the text"},
+        {"rs = row_sum(v, 4294967296)", 17, "up to 2^30"},
+        {"rs = row_sum(v, 8 + 8)", 19, "the ')' of the reduction"},
+        {"rs = row_sum(v, 8)", 1,
+         "rs is PER_ROW, and what it is assigned is row_sum of groups, which is for others"},
+        {"rs = row_logsumexp(v, 8)", 6,
+         "row_logsumexp has one value; groups of columns that lie side by side are for"},
+        {"rs = row_argmax(v, 8)", 6, "row_argmax has one value"},
+        {"cs = column_sum(v, 8)", 6, "are for row_sum, row_mean, row_max and row_min"},
+        {"al = all_sum(v, 8)", 6, "all_sum has one value"},
+        {"d = v; rs = row_sum(v v)", 23, "the ')' of the reduction, or a comma and w"},
         {"rs = row_sum", 13, "the '(' behind the name of a function"},
         {"rs = row_sum(v); d = rs", 22, "rs is a reduction, which no later statement can read"},
         {"o = v; d = left(r); rs = row_sum(o + h)", 36, "one is n columns wide, another n / 2"},
@@ -795,8 +808,8 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("dtype (of r) is BF16 (4); accepted here: I32, I64", one_operand.dtype = GEMMEPI_BF16,
             one_desc.accumulator = one_desc.d = GEMMEPI_I32);
     REFUSED("output (of r) is 2", one_operand.output = 2);
-    REFUSED("output (of r) is 1; accepted are 0 and 1, for a NUMBER and a BLOCKED operand only 0",
-            one_operand.output = 1, one_operand.kind = GEMMEPI_NUMBER);
+    REFUSED("output (of r) is 1; accepted are 0 and 1, for a NUMBER only 0", one_operand.output = 1,
+            one_operand.kind = GEMMEPI_NUMBER);
     REFUSED("accumulate (of r) is 1; accepted are 0 and, of outputs, 1", one_operand.accumulate = 1);
     REFUSED("ld (of r) is -1; accepted are 0 and, of FULL and BLOCKED", one_operand.ld = -1);
     REFUSED("ld (of r) is 8; accepted are 0", one_operand.ld = 8, one_operand.kind = GEMMEPI_PER_ROW);
@@ -816,8 +829,26 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("row_period (of r) is 4; accepted are 0 and, of inputs PER_ROW and FULL", make_blocked(1, 4),
             one_operand.row_period = 4);
     REFUSED("column_period (of r) is 4", make_blocked(1, 4), one_operand.column_period = 4);
-    REFUSED("output (of r) is 1; accepted are 0 and 1, for a NUMBER and a BLOCKED operand only 0",
-            make_blocked(1, 4), one_operand.output = 1);
+    REFUSED(
+        "r is BLOCKED, and what it is assigned is no reduction; BLOCKED outputs accept row_sum(x, w) and so on",
+        make_blocked(1, 8), one_operand.output = 1, one_desc.text = "r = v");
+    REFUSED("r is BLOCKED, and what it is assigned is row_sum, which is for others", make_blocked(1, 8),
+            one_operand.output = 1, one_desc.text = "r = row_sum(v)");
+    REFUSED(
+        "r has blocks of 1 x 8, and what it is assigned is of groups of 16: set block_columns to that and block_rows to 1",
+        make_blocked(1, 8), one_operand.output = 1, one_desc.text = "r = row_sum(v, 16)");
+    REFUSED("r has blocks of 2 x 8", make_blocked(2, 8), one_operand.output = 1,
+            one_desc.text = "r = row_sum(v, 8)");
+    REFUSED(
+        "r has blocks of 1 x 8, and what it is assigned is of groups of 8: set block_rows to that and block_columns to 1",
+        make_blocked(1, 8), one_operand.output = 1, one_desc.exchanged = 1,
+        one_desc.text = "r = column_sum(v, 8)");
+    REFUSED(
+        "row_sum has one value; groups of columns that lie side by side are for column_sum, column_max and column_min in",
+        make_blocked(1, 8), one_operand.output = 1, one_desc.exchanged = 1,
+        one_desc.text = "r = row_sum(v, 8)");
+    REFUSED("r accumulates, which only sums do", make_blocked(1, 8),
+            one_operand.output = one_operand.accumulate = 1, one_desc.text = "r = row_max(v, 8)");
     REFUSED("only inputs of the kinds PER_ROW, PER_COLUMN and FULL are read by index", make_blocked(1, 4),
             one_desc.text = "d = v * r[row]");
     REFUSED("scale.mode (of r) is TENSOR (1)", one_operand.scale.mode = GEMMEPI_SCALE_TENSOR);

@@ -242,6 +242,34 @@ static void blocks_of_one_column_or_whole_32_are_inside(void) {
     }
 }
 
+static void reductions_of_groups_are_left_to_the_pass(void) {
+    gemmepi_config config = gpu_config(0);
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = formula_product("d = silu(v + bias) * r; s = row_max(abs(d), 128)");
+    gemmepi_plan *plan;
+    context->multiprocessors = 132;
+    operands[2].kind = GEMMEPI_BLOCKED, operands[2].block_rows = 1, operands[2].block_columns = 128;
+    desc.m = 8192, desc.n = 3072, desc.k = 768;
+    desc.a.dtype = GEMMEPI_BF16;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(explain_has(plan,
+                      "not inside a kernel: its reduction is of groups of columns, which the pass takes") &&
+              explain_has(plan, "s = row_max(abs(d), 128)"),
+          "explain does not say it");
+    gemmepi_plan_destroy(plan);
+    desc.n = 3000;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "s is reduced by groups of 128, and n is 3000"),
+          "%s", gemmepi_last_error());
+    desc.n = 3072, desc.formula = "d = silu(even(v) + odd(v)) + 0 * bias * r; s = row_max(v, 128)";
+    operands[0].width = GEMMEPI_WIDTH_HALF, operands[1].width = GEMMEPI_WIDTH_HALF;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "of even and odd columns joined there are no groups"),
+          "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* Instructions for an element: 2 of a sum or a product, 1 of most reductions, 5 of argmax, 6 of logsumexp. Up to 8 are there for each box. */
 static void a_kernel_has_the_instructions_of_a_long_formula_once(void) {
     static const struct {
@@ -640,6 +668,7 @@ int main(void) {
     RUN(a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it);
     RUN(large_products_have_their_formulas_inside);
     RUN(blocks_of_one_column_or_whole_32_are_inside);
+    RUN(reductions_of_groups_are_left_to_the_pass);
     RUN(a_kernel_has_the_instructions_of_a_long_formula_once);
     RUN(a_matrix_that_is_written_beside_d_leaves_by_tma);
     RUN(without_v_there_is_no_product);

@@ -149,7 +149,7 @@ static int gpi__repeats_inside(const gpi__problem *problem, int i) {
 
 /* Reductions of columns and of all that a kernel adds up column by column: sums and largest numbers. */
 static int gpi__adds_up_columns(const gpi__formula_operand *o) {
-    return gpi__is_reduced(o) && o->kind != GEMMEPI_PER_ROW &&
+    return gpi__is_reduced(o) && !gpi__has_rows(o->kind) &&
            (gpi__op_of(o) == GPI__REDUCE_SUM || gpi__op_of(o) == GPI__REDUCE_MAX);
 }
 
@@ -178,6 +178,8 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
     const gpi__placed_operand *place = &problem->formula->placed.operands[i];
     if (!o->used)
         return NULL;
+    if (o->output && o->group)
+        return "its reduction is of groups of columns, which the pass takes";
     if (o->output && o->reduction)
         return o->kind == GEMMEPI_PER_ROW || gpi__adds_up_columns(o)
                    ? NULL
