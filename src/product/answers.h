@@ -23,6 +23,11 @@ static void gpi__make_plan_key(const gpi__problem *problem, gpi__plan_key *key) 
             memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gpi__view));
             key->size += sizeof(gpi__view);
         }
+    for (operand = GPI__A; operand <= GPI__B; operand++)
+        if (problem->made[operand].view.dtype) {
+            memcpy(key->bytes + key->size, &problem->made[operand], sizeof problem->made[operand]);
+            key->size += sizeof problem->made[operand];
+        }
 }
 
 #define GPI__DIGEST_SIZE 16 /* bytes of the key's SHA-256 */
@@ -55,12 +60,15 @@ static void gpi__problem_digest(const gpi__problem *problem, unsigned char diges
     gpi__problem bare = *problem;
     gpi__plan_key key;
     gpi__sha256 sha;
-    bare.formula = NULL; /* an address, which other processes do not have */
+    int i;
+    for (i = 0; i < GPI__FORMULAS; i++)
+        *gpi__formula_slot(&bare, i) = NULL; /* an address, which other processes do not have */
     gpi__make_plan_key(&bare, &key);
     gpi__sha256_init(&sha);
     gpi__sha256_update(&sha, key.bytes, key.size);
-    if (GPI__FORMULA(problem))
-        gpi__digest_formula(&sha, problem->formula);
+    for (i = 0; i < GPI__FORMULAS; i++)
+        if (gpi__nth_formula(problem, i))
+            gpi__digest_formula(&sha, gpi__nth_formula(problem, i));
     gpi__sha256_final(&sha, whole);
     memcpy(digest, whole, GPI__DIGEST_SIZE);
 }

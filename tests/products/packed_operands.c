@@ -322,6 +322,47 @@ static void tensors_of_4_bits_are_read(void) {
                 run_tensors(layout, types[type]);
 }
 
+/* >>what is stored as b, and made by its formula */
+
+enum { DEPTH = 8, WIDE_AS = 6 };
+
+/* d[j] is the sum of (b[k, j] - 8) s[k / group, j], or with a plus. b is stored [n, k], as gemmepi_pack has it. */
+static void run_stored(int group, int adds) {
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    gemmepi_operand s;
+    void *pointers[1];
+    int j, k, groups = (DEPTH + group - 1) / group;
+    char what[80];
+    memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args), memset(&s, 0, sizeof s);
+    for (j = 0; j < WIDE_AS; j++)
+        for (wanted[j] = 0, k = 0; k < DEPTH; k++) {
+            double b = element_in(w_bytes, GEMMEPI_U4, j * DEPTH + k) - 8,
+                   scale = element_in(s_bytes, GEMMEPI_E8M0, j * groups + k / group);
+            wanted[j] += (float)(adds ? b + scale : b * scale) * a_numbers[k];
+        }
+    snprintf(what, sizeof what, "stored in U4, groups of %d, %s", group, adds ? "+" : "*");
+    s.name = "s", s.kind = GEMMEPI_BLOCKED, s.dtype = GEMMEPI_E8M0, s.block_rows = group, s.block_columns = 1;
+    desc.m = 1, desc.n = WIDE_AS, desc.k = DEPTH;
+    desc.b.dtype = GEMMEPI_U4, desc.b.transposed = 1, desc.b.formula = adds ? "b - 8 + s" : "(b - 8) * s";
+    desc.operands = &s, desc.operand_count = 1;
+    args.a = sent(a_numbers, sizeof a_numbers), args.b = sent(w_bytes, sizeof w_bytes);
+    args.d = sent(d_numbers, sizeof d_numbers);
+    pointers[0] = sent(s_bytes, sizeof s_bytes), args.operands = pointers;
+    check_result(what, gemmepi_matmul(here->context, &desc, &args, here->stream), args.d);
+    free_blocks();
+    memset(d_numbers, POISON, sizeof d_numbers);
+}
+
+/* Calls whose operands' formulas differ alone have plans of their own. */
+static void groups_of_any_size_are_those_of_the_call(void) {
+    int group, adds;
+    fill_all(GEMMEPI_U4);
+    for (adds = 0; adds < 2; adds++)
+        for (group = 1; group <= DEPTH; group++)
+            run_stored(group, adds);
+}
+
 /* >>layers: of an operand in 4 bits and of its numbers in F32 they give the same bytes; without d backward goes by blocks of 128 rows */
 
 enum { TOKENS = 300, WIDTH = 6, INPUTS = 4 };
@@ -404,6 +445,7 @@ int main(int argc, char **argv) {
         randoms = rng_seeded(4);
         RUN(products_read_operands_of_4_bits);
         RUN(tensors_of_4_bits_are_read);
+        RUN(groups_of_any_size_are_those_of_the_call);
         RUN(layers_read_operands_of_4_bits);
         test_device_close(here);
     }
