@@ -1,13 +1,15 @@
 /* fp8_shapes [sizes [shape [kernels]]]: the engine for fp8 in each of its shapes, which a plan is made to take here: every pairing, mode
-   of scales, kind of epilogue and result, at random sizes against the oracle, with whole numbers to the bit. On Hopper that is the kernel
-   for Hopper, on chips with mma.sync of fp8 (8.9, 12.0) the kernel for that. The GPU is the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of a shape that one alone, with one of kernels
-   as many, not the same of each shape. */
+   of scales, kind of epilogue and result, at random sizes against the oracle, with whole numbers to the bit. The first shapes are of the
+   kernel for Hopper, the others of that for mma.sync, with k whole, then in parts, which runs on 8.9 and 12.0, too. The GPU is the first or
+   that which GEMMEPI_TEST_DEVICE numbers. With the number of a shape that one alone, with one of kernels as many, not the same of each
+   shape. */
 #include "candidate.h"
 
 enum {
     LARGEST = 600,
     HOPPER_SHAPES = GPI__COUNT(gpi__sm90_fp8_shapes),
-    MMA_SHAPES = GPI__COUNT(gpi__sm80_shapes)
+    MMA_SHAPES = GPI__COUNT(gpi__sm80_shapes),
+    SHAPES = HOPPER_SHAPES + 2 * MMA_SHAPES
 };
 
 static test_device device;
@@ -74,23 +76,32 @@ static const kernel kernels[] = {
 
 /* >>plans of one shape */
 
-static int takes(const gpi__problem *problem, int shape, int applied) {
-    if (device.has_fused)
-        return !gpi__fp8_rule(here->context, problem) &&
-               gpi__shape_accepts(problem, &gpi__sm90_fp8_shapes[shape], applied);
-    return !gpi__sm80_rule(here->context, problem) &&
-           gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[shape % MMA_SHAPES], here->context->arch);
+static int is_hoppers(int shape) {
+    return shape < HOPPER_SHAPES;
 }
 
-/* Those of mma.sync: all shapes with k whole, then with k in parts. */
 static int parts_of(int shape) {
-    return device.has_fused ? gpi__sm90_fp8_shapes[shape].parts : shape < MMA_SHAPES ? 1 : 3;
+    return is_hoppers(shape) ? gpi__sm90_fp8_shapes[shape].parts : shape < SHAPES - MMA_SHAPES ? 1 : 3;
+}
+
+/* Of mma.sync as on 8.9, wherever it runs. */
+static int takes(const gpi__problem *problem, int shape, int applied) {
+    int arch = here->context->arch, is_refused;
+    if (is_hoppers(shape))
+        return !gpi__fp8_rule(here->context, problem) &&
+               gpi__shape_accepts(problem, &gpi__sm90_fp8_shapes[shape], applied);
+    here->context->arch = 89;
+    is_refused = gpi__sm80_rule(here->context, problem) != NULL;
+    here->context->arch = arch;
+    return !is_refused &&
+           gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[(shape - HOPPER_SHAPES) % MMA_SHAPES], 89);
 }
 
 /* NULL: the shape does not take the problem. processors: as plan_by has them. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied, int processors) {
-    const gpi__engine *engine = device.has_fused ? &gpi__sm90_fp8_engine : &gpi__sm80_engine;
-    gpi__candidate candidate = candidate_by(engine, device.has_fused ? shape : shape % MMA_SHAPES, applied);
+    gpi__candidate candidate =
+        is_hoppers(shape) ? candidate_by(&gpi__sm90_fp8_engine, shape, applied)
+                          : candidate_by(&gpi__sm80_engine, (shape - HOPPER_SHAPES) % MMA_SHAPES, applied);
     gemmepi_plan *plan = NULL;
     gpi__problem packed;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
@@ -99,8 +110,7 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
           gemmepi_last_error());
     if (status)
         return NULL;
-    if (!device.has_fused)
-        candidate.parts = parts_of(shape);
+    candidate.parts = is_hoppers(shape) ? 1 : parts_of(shape);
     for (operand = GPI__A; operand <= GPI__B; operand++)
         candidate.copies[operand] = gpi__pack_of(&matmul_of(plan)->problem, operand, 1);
     gpi__pack_views(&matmul_of(plan)->problem, candidate.copies, &packed);
@@ -306,7 +316,7 @@ static void large_products_are_exact_each_time(void) {
 
 int main(int argc, char **argv) {
     const char *name = getenv("GEMMEPI_TEST_DEVICE");
-    int shapes, is_number = name && name[0] >= '0' && name[0] <= '9';
+    int is_number = name && name[0] >= '0' && name[0] <= '9';
     if (argc > 1)
         sizes = atoi(argv[1]);
     if (argc > 2)
@@ -319,15 +329,14 @@ int main(int argc, char **argv) {
         test_skipped++;
         return test_finish();
     }
-    shapes = device.has_fused ? HOPPER_SHAPES : 2 * MMA_SHAPES;
     if (!device.has_fused && (device.is_host || !gpi__chip_has(device.context->arch, GPI__MMA_FP8))) {
         printf("skip fp8_shapes: the GPU has neither wgmma nor mma.sync of fp8\n");
         test_device_close(&device);
         test_skipped++;
         return test_finish();
     }
-    for (shape_here = 0; shape_here < shapes; shape_here++)
-        if (only < 0 || only % shapes == shape_here)
+    for (shape_here = device.has_fused ? 0 : HOPPER_SHAPES; shape_here < SHAPES; shape_here++)
+        if (only < 0 || only % SHAPES == shape_here)
             RUN(the_shape_is_within_the_bound);
     if (only < 0)
         RUN(large_products_are_exact_each_time);

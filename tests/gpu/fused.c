@@ -613,6 +613,7 @@ int main(int argc, char **argv) {
         test_skipped++;
         return test_finish();
     }
+    take_for_other_chip(&device);
     if (!device.has_fused && (device.is_host || only < FUSED_CUTS)) {
         printf(
             "skip fused: the GPU is not of compute capability 9.0, or with a number of a shape of other kernels 7.5\n");
