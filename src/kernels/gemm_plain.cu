@@ -33,7 +33,8 @@ template <class X, class Y> struct Choice<false, X, Y> {
 };
 template <bool Condition, class X, class Y> using Choose = typename Choice<Condition, X, Y>::type;
 
-constexpr bool TENSOR_CORES = __CUDA_ARCH__ >= 800 && !SAME<Compute, F32> && !SAME<Compute, F64>;
+constexpr bool TENSOR_CORES = SAME<Compute, F16> || SAME<Compute, I8> ? __CUDA_ARCH__ >= 750 // which Turing has, too
+                                                                       : SAME<Compute, BF16> && __CUDA_ARCH__ >= 800;
 typedef Choose<SAME<Compute, I8>, int, Choose<SAME<Compute, F64>, double, float>> Accumulated;
 typedef Choose<TENSOR_CORES, Compute, Accumulated> Staged; // the type in shared memory
 
@@ -230,6 +231,23 @@ __device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+r"(upper[0]), "+r"(upper[1]), "+r"(lower[0]), "+r"(lower[1])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#elif __CUDA_ARCH__ >= 750 // a half or a quarter at a time
+__device__ inline void multiply_16(F16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+            : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
+            : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(b[i]));
+}
+__device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int(&sums)[2] = i % 2 ? lower : upper;
+        asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+r"(sums[0]), "+r"(sums[1])
+            : "r"(a[i]), "r"(b[i / 2]));
+    }
 }
 #endif
 
