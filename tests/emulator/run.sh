@@ -10,6 +10,7 @@
 # say: an address out of bounds, a barrier that nobody reaches, an operation of PTX that it does not know.
 . tests/compile/lines.sh
 folder=$(pwd)/build/emulator
+flags='-std=c++17 -march=native -ffp-contract=off -fwrapv -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-function -Wno-unknown-pragmas'
 
 # The kernel for Hopper in shapes of each sort, each with another composition, all shapes of those for small products and a short k, those of
 # Turing and RTX 30, fp8 in every pairing and mode of scales, and random problems on what came before it and after;
@@ -105,9 +106,7 @@ find_nvrtc() {
 build() {
     mkdir -p "$folder"
     [ -f "$folder/emulator.so" ] && [ -z "$(find tests/emulator src/cuda src/base -newer "$folder/emulator.so")" ] && return
-    "$CXX" -std=c++17 -O2 -march=native -ffp-contract=off -fwrapv -fno-strict-aliasing -fvisibility=hidden -shared -fPIC \
-        -Wall -Wextra -Werror -Wno-unused-function -Wno-unknown-pragmas tests/emulator/emulator.cpp \
-        -o "$folder/emulator.so" -ldl || return
+    "$CXX" $flags -O2 -fvisibility=hidden -shared -fPIC tests/emulator/emulator.cpp -o "$folder/emulator.so" -ldl || return
     for name in libcuda.so.1 libcublasLt.so.13 libnvrtc.so.12 libnvrtc.so.13; do
         ln -sf emulator.so "$folder/$name"
     done
@@ -163,6 +162,13 @@ finds_it() {
     TEST_PART=0/1000 on_emulator 90 products/grid_exact | grep '^on emulated 9.0:$'
 }
 attempt 'tests find the emulator' finds_it || finish
+
+instructions() (
+    [ -x "$folder/instructions" ] && [ -z "$(find tests/emulator src/cuda src/base -newer "$folder/instructions")" ] ||
+        "$CXX" $flags -O1 tests/emulator/instructions.cpp -o "$folder/instructions" -ldl || exit
+    "$folder/instructions"
+)
+[ $# -gt 0 ] || attempt 'mma.sync is that of the manual, to the bit' instructions
 
 # examples/parallel.c on GPUs, with streams, events and tests/fake_nccl.c's sums
 several_gpus() (

@@ -1,0 +1,192 @@
+// The emulator's mma.sync against the tables of PTX's manual ("Matrix Fragments for mma"), which say which element of which matrix is
+// where in a lane's registers: whole numbers, to the bit. Closes with 'N passed, N failed, N skipped'.
+#include "driver.h"
+
+enum kind { F16, BF16, TF32, E4M3, E5M2, S8 };
+static const char *const names[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8"};
+static const u32 bits_of[] = {16, 16, 32, 8, 8, 8};
+// Of -3 to 3.
+static const u32 codes[][7] = {{0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x4200},
+                               {0xc040, 0xc000, 0xbf80, 0, 0x3f80, 0x4000, 0x4040},
+                               {0xc0400000, 0xc0000000, 0xbf800000, 0, 0x3f800000, 0x40000000, 0x40400000},
+                               {0xc4, 0xc0, 0xb8, 0, 0x38, 0x40, 0x44},
+                               {0xc2, 0xc0, 0xbc, 0, 0x3c, 0x40, 0x42},
+                               {0xfd, 0xfe, 0xff, 0, 1, 2, 3}};
+
+struct instruction {
+    u32 m, k;
+    kind a, b;
+};
+static const instruction instructions[] = {{16, 8, F16, F16},    {16, 16, F16, F16},   {16, 16, BF16, BF16},
+                                           {16, 8, TF32, TF32},  {16, 32, E4M3, E4M3}, {16, 32, E4M3, E5M2},
+                                           {16, 32, E5M2, E4M3}, {16, 32, E5M2, E5M2}, {16, 32, S8, S8},
+                                           {8, 16, S8, S8}};
+
+struct spot {
+    u32 row, column;
+};
+// The manual's tables: g is the lane over 4, t the lane modulo 4, i the element among a lane's.
+static spot spot_of_a(const instruction &of, u32 g, u32 t, u32 i) {
+    switch (of.m * 100 + of.k * 2 + (of.a == TF32)) {
+    case 16 * 100 + 8 * 2: // .f16
+        return {i < 2 ? g : g + 8, t * 2 + (i & 1)};
+    case 16 * 100 + 8 * 2 + 1: // .tf32
+        return {i == 0 || i == 2 ? g : g + 8, i < 2 ? t : t + 4};
+    case 16 * 100 + 16 * 2:
+        return {i < 2 || (4 <= i && i < 6) ? g : g + 8, t * 2 + (i & 1) + (i >= 4 ? 8 : 0)};
+    case 16 * 100 + 32 * 2:
+        return {i < 4 || (8 <= i && i < 12) ? g : g + 8, t * 4 + (i & 3) + (i >= 8 ? 16 : 0)};
+    }
+    return {g, t * 4 + i}; // m8n8k16
+}
+static spot spot_of_b(const instruction &of, u32 g, u32 t, u32 i) {
+    switch (of.m * 100 + of.k * 2 + (of.a == TF32)) {
+    case 16 * 100 + 8 * 2:
+        return {t * 2 + i, g};
+    case 16 * 100 + 8 * 2 + 1:
+        return {i == 0 ? t : t + 4, g};
+    case 16 * 100 + 16 * 2:
+        return {t * 2 + (i & 1) + (i >= 2 ? 8 : 0), g};
+    case 16 * 100 + 32 * 2:
+        return {t * 4 + (i & 3) + (i >= 4 ? 16 : 0), g};
+    }
+    return {t * 4 + i, g};
+}
+static spot spot_of_c(const instruction &, u32 g, u32 t, u32 i) {
+    return {i < 2 ? g : g + 8, t * 2 + (i & 1)};
+}
+
+enum { LANE_WORDS = 16 }; // of a lane in memory: A's, B's, the sums before, the sums
+struct matrices {
+    u32 a[16][32], b[32][8]; // as bits
+    s64 c[16][8];
+};
+
+static std::string list(u32 first, u32 count) {
+    std::string text = "{";
+    for (u32 i = 0; i < count; i++)
+        text += (i ? ", %r" : "%r") + std::to_string(first + i);
+    return text + "}";
+}
+static std::string text_of(const instruction &of) {
+    const char *sum = of.a == S8 ? "s32" : "f32";
+    u32 a = of.m * of.k * bits_of[of.a] / 1024, b = of.k * 8 * bits_of[of.b] / 1024, c = of.m / 4, i;
+    std::string text =
+        ".version 8.4\n.target sm_89\n.address_size 64\n.visible .entry gemmepi_one(.param .align 8 .b8 p[8])\n{\n"
+        ".reg .b32 %r<64>;\n.reg .b64 %rd<8>;\nld.param.u64 %rd1, [p];\nmov.u32 %r40, %tid.x;\n"
+        "mul.wide.u32 %rd2, %r40, 64;\nadd.s64 %rd3, %rd1, %rd2;\n";
+    for (i = 0; i < a + b + c; i++)
+        text += "ld.global.u32 %r" + std::to_string(i) + ", [%rd3+" + std::to_string(4 * i) + "];\n";
+    text += "mma.sync.aligned.m" + std::to_string(of.m) + "n8k" + std::to_string(of.k) + ".row.col." + sum +
+            "." + names[of.a] + "." + names[of.b] + "." + sum + " " + list(a + b + c, c) + ", " + list(0, a) +
+            ", " + list(a, b) + ", " + list(a + b, c) + ";\n";
+    for (i = 0; i < c; i++)
+        text += "st.global.u32 [%rd3+" + std::to_string(4 * (LANE_WORDS - c + i)) + "], %r" +
+                std::to_string(a + b + c + i) + ";\n";
+    return text + "ret;\n}\n";
+}
+
+static void put(u32 *words, u32 i, u32 bits, u32 code) {
+    words[i * bits / 32] |= code << i * bits % 32;
+}
+
+// What the instruction leaves of c, as numbers.
+static bool run(const instruction &of, const matrices &x, double d[16][8]) {
+    u32 a = of.m * of.k * bits_of[of.a] / 1024, b = of.k * 8 * bits_of[of.b] / 1024, c = of.m / 4;
+    gpi__cu_module module;
+    gpi__cu_function function;
+    gpi__cu_deviceptr memory;
+    void *parameters[1] = {&memory};
+    if (cuMemAlloc_v2(&memory, LANES * LANE_WORDS * 4) || cuModuleLoadData(&module, text_of(of).c_str()) ||
+        cuModuleGetFunction(&function, module, "gemmepi_one"))
+        return false;
+    u32(*lanes)[LANE_WORDS] = (u32(*)[LANE_WORDS])memory;
+    memset(lanes, 0, LANES * LANE_WORDS * 4);
+    for (u32 lane = 0; lane < LANES; lane++) {
+        for (u32 i = 0; i < a * 32 / bits_of[of.a]; i++) {
+            spot at = spot_of_a(of, lane / 4, lane % 4, i);
+            put(lanes[lane], i, bits_of[of.a], x.a[at.row][at.column]);
+        }
+        for (u32 i = 0; i < b * 32 / bits_of[of.b]; i++) {
+            spot at = spot_of_b(of, lane / 4, lane % 4, i);
+            put(lanes[lane] + a, i, bits_of[of.b], x.b[at.row][at.column]);
+        }
+        for (u32 i = 0; i < c; i++) {
+            spot at = spot_of_c(of, lane / 4, lane % 4, i);
+            s64 whole = x.c[at.row][at.column];
+            lanes[lane][a + b + i] = of.a == S8 ? (u32)whole : same_bits<u32>((float)whole);
+        }
+    }
+    if (cuLaunchKernel(function, 1, 1, 1, LANES, 1, 1, 0, NULL, parameters, NULL))
+        return false;
+    for (u32 lane = 0; lane < LANES; lane++)
+        for (u32 i = 0; i < c; i++) {
+            spot at = spot_of_c(of, lane / 4, lane % 4, i);
+            u32 word = lanes[lane][LANE_WORDS - c + i];
+            d[at.row][at.column] = of.a == S8 ? (double)(s32)word : (double)same_bits<float>(word);
+        }
+    cuModuleUnload(module);
+    cuMemFree_v2(memory);
+    return true;
+}
+
+// Every element of A, B and C is another number than most of its neighbours.
+static bool multiplies(const instruction &of) {
+    static matrices x;
+    static double d[16][8];
+    s64 a[16][32], b[32][8];
+    u32 seed = 1;
+    auto draw = [&](u32 most) {
+        return (seed = seed * 1664525u + 1013904223u) >> 16 & 0xffff ? (seed >> 16) % most : 0;
+    };
+    for (u32 row = 0; row < 16; row++)
+        for (u32 k = 0; k < 32; k++) {
+            u32 which = draw(7);
+            a[row][k] = (s64)which - 3, x.a[row][k] = codes[of.a][which];
+        }
+    for (u32 k = 0; k < 32; k++)
+        for (u32 column = 0; column < 8; column++) {
+            u32 which = draw(7);
+            b[k][column] = (s64)which - 3, x.b[k][column] = codes[of.b][which];
+        }
+    for (u32 row = 0; row < 16; row++)
+        for (u32 column = 0; column < 8; column++)
+            x.c[row][column] = (s64)draw(100) - 50;
+    if (!run(of, x, d))
+        return false;
+    for (u32 row = 0; row < of.m; row++)
+        for (u32 column = 0; column < 8; column++) {
+            s64 exact = x.c[row][column];
+            for (u32 k = 0; k < of.k; k++)
+                exact += a[row][k] * b[k][column];
+            if (d[row][column] != (double)exact)
+                return false;
+        }
+    return true;
+}
+
+// 256 256 and thirty-one times 1 1, of E5M2: below 2^-13 of the largest, ones go. In row 1 they are alone, and stay; in row 2 one is NaN.
+static bool cuts_sums_of_fp8() {
+    static matrices x;
+    static double d[16][8];
+    memset(&x, 0, sizeof x);
+    for (u32 k = 0; k < 32; k++) {
+        x.a[0][k] = k ? 0x3c : 0x5c, x.b[k][0] = k ? 0x3c : 0x5c;
+        x.a[1][k] = k ? 0x3c : 0, x.a[2][k] = k ? 0x3c : 0x7f;
+    }
+    return run({16, 32, E5M2, E5M2}, x, d) && d[0][0] == 65536 && d[1][0] == 31 && d[2][0] != d[2][0];
+}
+
+int main() {
+    int passed = 0, failed = 0;
+    auto say = [&](bool holds, const std::string &what) {
+        printf("%s %s\n", holds ? "ok  " : "FAIL", what.c_str());
+        (holds ? passed : failed)++;
+    };
+    for (const instruction &of : instructions)
+        say(multiplies(of), "m" + std::to_string(of.m) + "n8k" + std::to_string(of.k) + " of " + names[of.a] +
+                                " and " + names[of.b] + " is the manual's");
+    say(cuts_sums_of_fp8(), "sums of fp8 are cut below 2^-13 of the largest product");
+    printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+    return failed != 0;
+}
