@@ -57,7 +57,7 @@ help:
 demo: build/digits
 	build/digits --svg build/loss.svg examples/data/digits.csv
 
-EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel ship siren)
+EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel quantise ship siren)
 build/parallel: examples/ranks.h examples/parallel_report.h
 build/digits: examples/digits.c gemmepi.h
 	@mkdir -p $(@D)

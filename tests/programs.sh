@@ -110,6 +110,11 @@ has_the_loss_of_plain_loops() {
     goes build/cross_entropy --small "$@" && says 'against plain loops: loss within' 2 && says '^loss 7\.85[0-9]*, through memory 7\.85' 1
 }
 
+reads_packed_weights() {
+    goes build/quantise --svg "$FOLDER/bits.svg" "$@" examples/data/digits.csv && says 'logits are those of plain loops' 1 &&
+        says '^4 bits, groups of (32|64|128) .* 9[4-9]\.' 3 && grep -q '</svg>' "$FOLDER/bits.svg"
+}
+
 has_the_norms_of_plain_loops() {
     goes build/norm_layer --small "$@" && says 'y is that of plain loops' 2 && says '^saved: the normed matrix, 0.02 MB' 1
 }
@@ -140,6 +145,7 @@ mine attempt the_fp8_example_learns_as_f32_does as_f32_does
 mine attempt the_gates_example_has_the_gradients_of_its_loss has_the_gradients_of_its_loss
 mine attempt the_cross_entropy_example_has_the_loss_and_gradients_of_plain_loops on_both has_the_loss_of_plain_loops
 mine attempt the_norm_example_gives_what_plain_loops_give on_both has_the_norms_of_plain_loops
+mine attempt weights_in_4_bits_read_digits_as_16_bits_do on_both reads_packed_weights
 mine attempt the_ship_example_compiles_nothing_where_it_runs compiles_nothing_where_it_runs
 mine attempt every_cell_of_the_table_is_right_on_the_host goes build/tests/table --host
 rm -rf "$FOLDER"
