@@ -366,15 +366,16 @@ typedef struct refusal {
 } refusal;
 
 static void refused(const refusal *r, void (*change)(gemmepi_matmul_desc *)) {
-    gemmepi_operand operands[2];
+    gemmepi_operand operands[3];
     gemmepi_matmul_desc desc;
     gemmepi_plan *plan = NULL;
     gemmepi_status status;
     memset(&desc, 0, sizeof desc), memset(operands, 0, sizeof operands);
     operands[0].name = "x", operands[0].kind = GEMMEPI_PER_ROW, operands[0].dtype = GEMMEPI_F32;
-    operands[1].name = "y", operands[1].kind = GEMMEPI_FULL, operands[1].dtype = GEMMEPI_F32,
-    operands[1].output = 1;
-    desc.m = 4, desc.n = 5, desc.k = 6, desc.operands = operands, desc.operand_count = r->result ? 2 : 1;
+    operands[1].name = "c", operands[1].kind = GEMMEPI_PER_COLUMN, operands[1].dtype = GEMMEPI_F32;
+    operands[2].name = "y", operands[2].kind = GEMMEPI_FULL, operands[2].dtype = GEMMEPI_F32,
+    operands[2].output = 1;
+    desc.m = 4, desc.n = 5, desc.k = 6, desc.operands = operands, desc.operand_count = r->result ? 3 : 2;
     desc.a.formula = r->a, desc.b.formula = r->b, desc.formula = r->result;
     if (change)
         change(&desc);
@@ -399,6 +400,7 @@ static void texts_that_make_no_operand_are_refused_in_words(void) {
         {"y = a; a", NULL, "d = v; y = v", "is an operand"},
         {"a * x", "b * x", NULL, "desc.operands[0] (x) is read by two formulas"},
         {"a * x", NULL, "d = v * x; y = v", "desc.operands[0] (x) is read by two formulas"},
+        {"left(a * c)", NULL, NULL, "wide"},
         {"parts(a, a, a, a)", NULL, NULL, "not a multiple"},
     };
     size_t i;
