@@ -1493,6 +1493,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 /* Writes the gradient of a formula as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
    desc->wrt. The text may be read and changed, and parses again; with the operands that gemmepi_derive_operands lists it may be derived again.
+   Where value is "a" or "b" and the text ends with an expression it is that of desc.a.formula or desc.b.formula, and dy the gradient of what is
+   multiplied: with value "a" the text is the formula of the product G op(B)^T, whose value is dy, with value "b" of op(A)^T G.
    There is no value where desc->value is NULL and an operand is called v, and no d where an operand is called d.
    Writes at most size bytes with the final zero (text may be NULL if size is 0) and returns the length of the whole text without it, as
    snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
@@ -1517,7 +1519,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    formula that will run in F64 set F64 in desc. New operands have the kind and width of what they belong to, dtype 0 (gradients of
    FULL inputs without a tensor: the input's), no tensor, and strides of 0.
    Widths count from the n of the derived formula. Where the gradient is the epilogue of the product that makes dy, dy is that product's n, and
-   is left out like the value otherwise. The names of new operands belong to the library and are valid until this thread's next call; those that
+   is left out like the value otherwise. Of the text of an operand widths count from what is multiplied, as in the product's desc. The names of new operands belong to the library and are valid until this thread's next call; those that
    desc has in that call stay valid. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
@@ -6604,6 +6606,34 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
   }
   return GEMMEPI_INVALID_ARGUMENT;
 }
+
+/* >>the text of an operand */
+
+/* Whether a text ends with an expression, as what makes an operand does. */
+static int gpi__ends_with_expression(const char *text) {
+  size_t at = gpi__next_token(text, 0), length, next;
+  int ends = 0;
+  while (text[at]) {
+    length = gpi__name_length(text + at);
+    next = gpi__next_token(text, at + length);
+    ends = !length || text[next] != '=' || text[next + 1] == '=';
+    while (text[at] && text[at] != ';')
+      at = gpi__next_token(text, at + 1);
+    if (text[at])
+      at = gpi__next_token(text, at + 1);
+  }
+  return ends;
+}
+
+/* Widths count from what is made, and the parser's from the value: as of a formula whose D is this wide. One that there is not stays the
+ same as D's, and *other is set. */
+static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int made, int *other) {
+  int along = exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN, given = (int)operand->width;
+  if (made == GEMMEPI_WIDTH_N || ((int)operand->kind != along && operand->kind < GEMMEPI_FULL))
+    return;
+  *other |= given == made;
+  operand->width = given == GEMMEPI_WIDTH_N ? (gemmepi_width)made : GEMMEPI_WIDTH_N;
+}
 /* A graph written out as a formula again. */
 
 enum {
@@ -6903,6 +6933,20 @@ typedef struct gpi__derivation {
   int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
 } gpi__derivation;
 
+static int gpi__width_of_output(const gpi__derivation *d, int output) {
+  int width;
+  if (output != GPI__RESULT)
+    return gpi__width_of(&d->graph, d->desc.operands[output].kind, d->desc.operands[output].width);
+  width = (int)d->graph.nodes[d->graph.assigned[output].node].width;
+  return width ? width : d->graph.n_width;
+}
+
+static gemmepi_width gpi__public_width(int n_width, int width) {
+  return !width || width == n_width ? GEMMEPI_WIDTH_N
+     : width > n_width          ? GEMMEPI_WIDTH_DOUBLE
+        : GEMMEPI_WIDTH_HALF;
+}
+
 /* >>what is asked for */
 
 static const char *gpi__name_in(const gpi__derivation *d, int which) {
@@ -7093,6 +7137,45 @@ static void gpi__list_operands_to_derive(gpi__derivation *d, const gemmepi_deriv
   }
 }
 
+/* Whether the formula is text that makes a or b of a product. */
+static int gpi__is_text_of_operand(const gemmepi_derive_desc *desc) {
+  return desc->formula && desc->value && (strcmp(desc->value, "a") == 0 || strcmp(desc->value, "b") == 0) &&
+     gpi__ends_with_expression(desc->formula);
+}
+
+/* Whether an operand is read that has another width than what is stored and what is made. */
+static int gpi__reads_other(const gpi__graph *graph, const int other[GPI__FORMULA_OPERANDS]) {
+  int i;
+  for (i = 0; i < graph->count; i++)
+    if (gpi__is_of_operand(&graph->nodes[i]) && other[graph->nodes[i].place])
+      return 1;
+  return 0;
+}
+
+/* Parses the text of an operand, whose operands' widths count from what is made. What is stored is as wide, or wider, or narrower: the first of
+ these that the text can be is meant. */
+static gemmepi_status gpi__parse_text_of_operand(gpi__derivation *d, const gemmepi_derive_desc *desc) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i, made, count = d->desc.operands == d->operands ? desc->operand_count : 0;
+  for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE; made++) {
+    int other[GPI__FORMULA_OPERANDS] = {0};
+    for (i = 0; i < count; i++) {
+      d->operands[i].width = desc->operands[i].width;
+      gpi__count_from_value(&d->operands[i], 0, made, &other[i]);
+    }
+    status = gpi__parse(&d->parser, &d->graph, &d->desc);
+    if (!status && (int)gpi__public_width(d->graph.n_width, gpi__width_of_output(d, GPI__RESULT)) == made &&
+      !gpi__reads_other(&d->graph, other))
+      return GEMMEPI_OK;
+    if (status && !d->parser.is_of_widths)
+      return status;
+  }
+  return status
+       ? status
+       : gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula reads an operand of another width than that of what is stored and "
+         "of what it makes");
+}
+
 static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_derive_desc *desc) {
   gemmepi_status status;
   int i;
@@ -7105,6 +7188,8 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
   GPI__INVALID_IF(d->ties_to_first & ~1, "desc.ties_to_first is %d; accepted are 0 and 1", d->ties_to_first);
   d->desc.without_value = !desc->value && gpi__has_operand_called(desc, "v"); /* as of a gradient's text */
   d->desc.without_result = gpi__has_operand_called(desc, "d");
+  d->desc.is_of_operand = gpi__is_text_of_operand(desc);
+  d->desc.without_result = d->desc.without_result || d->desc.is_of_operand;
   d->desc.accumulator = GEMMEPI_F32;
   gpi__list_operands_to_derive(d, desc);
   for (i = 0; desc->operands && i < desc->operand_count && i < GPI__FORMULA_OPERANDS; i++)
@@ -7112,7 +7197,8 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
       d->desc.accumulator = GEMMEPI_F64;
   d->desc.d = d->desc.accumulator;
   d->desc.of_any_type = 1;
-  status = gpi__parse(&d->parser, &d->graph, &d->desc);
+  status = d->desc.is_of_operand ? gpi__parse_text_of_operand(d, desc)
+        : gpi__parse(&d->parser, &d->graph, &d->desc);
   if (!status)
     status = gpi__check_names_for_gradient(&d->desc, 0);
   if (!status)
@@ -7167,14 +7253,6 @@ static int gpi__new_leaf(gpi__derivation *d, int op, int output, int width) {
   node.place = (int16_t)output;
   node.width = (uint8_t)width;
   return gpi__intern(&d->graph, &node);
-}
-
-static int gpi__width_of_output(const gpi__derivation *d, int output) {
-  int width;
-  if (output != GPI__RESULT)
-    return gpi__width_of(&d->graph, d->desc.operands[output].kind, d->desc.operands[output].width);
-  width = (int)d->graph.nodes[d->graph.assigned[output].node].width;
-  return width ? width : d->graph.n_width;
 }
 
 /* A rule's expression. nodes: the arguments x, y and z, the result r and the upstream g. */
@@ -7791,23 +7869,23 @@ static void gpi__list_new(gpi__operand_list *list, const char *name, gemmepi_ope
   gpi__list_operand(list, &operand);
 }
 
-static gemmepi_width gpi__public_width(const gpi__graph *graph, int width) {
-  return !width || width == graph->n_width ? GEMMEPI_WIDTH_N
-     : width == GPI__WIDE              ? GEMMEPI_WIDTH_DOUBLE
-        : GEMMEPI_WIDTH_HALF;
+/* As desc's widths count: of the text of an operand from what is made. */
+static gemmepi_width gpi__listed_width(const gpi__derivation *d, int width) {
+  return gpi__public_width(d->desc.is_of_operand ? gpi__width_of_output(d, GPI__RESULT) : d->graph.n_width, width);
 }
 
 /* An operand of the formula, or D, that the gradient reads. */
 static void gpi__list_read(gpi__operand_list *list, const gpi__derivation *d, int which) {
   gemmepi_operand operand;
   if (which == GPI__RESULT) {
-    gpi__list_new(list, "d", GEMMEPI_FULL, gpi__public_width(&d->graph, gpi__width_of_output(d, which)), NULL);
+    gpi__list_new(list, "d", GEMMEPI_FULL, gpi__listed_width(d, gpi__width_of_output(d, which)), NULL);
     return;
   }
   operand = d->desc.operands[which];
   if (operand.output && operand.dtype == GEMMEPI_DTYPE_DEFAULT && d->graph.assigned[which].reduction)
     operand.dtype = gpi__dtype_of_operand(&d->graph, which);
   operand.output = operand.accumulate = operand.amax = 0;
+  operand.width = list->of->operands[which].width;
   gpi__list_operand(list, &operand);
 }
 
@@ -7826,8 +7904,8 @@ static void gpi__list_upstream(gpi__operand_list *list, const gpi__derivation *d
   if (!gpi__gradient_reads(d, GPI__OP_UPSTREAM, output))
     return;
   gpi__list_new(list, output == GPI__RESULT ? "dy" : gpi__derived_name(list, "dy_", d->desc.operands[output].name),
-    output == GPI__RESULT ? GEMMEPI_FULL : d->desc.operands[output].kind,
-    gpi__public_width(&d->graph, gpi__width_of_output(d, output)), output == GPI__RESULT ? NULL : &d->desc.operands[output]);
+    output == GPI__RESULT ? GEMMEPI_FULL : d->desc.operands[output].kind, gpi__listed_width(d, gpi__width_of_output(d, output)),
+    output == GPI__RESULT ? NULL : &d->desc.operands[output]);
 }
 
 static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d, int which) {
@@ -7837,8 +7915,8 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
   operand.name = gpi__derived_name(list, "d_", gpi__name_in(d, which));
   operand.kind = gpi__kind_of_gradient(d, which);
   operand.output = 1;
+  operand.width = of ? list->of->operands[which].width : gpi__listed_width(d, d->graph.n_width);
   if (of) {
-    operand.width = of->width;
     operand.block_rows = of->block_rows;
     operand.block_columns = of->block_columns;
     operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
@@ -7859,7 +7937,7 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
   list.of = desc;
   list.count = 0;
   if (gpi__gradient_reads(d, GPI__OP_VALUE, 0))
-    gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N, NULL);
+    gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, gpi__listed_width(d, d->graph.n_width), NULL);
   gpi__list_upstream(&list, d, GPI__RESULT);
   for (i = 0; i <= GPI__RESULT; i++)
     if (gpi__gradient_reads(d, GPI__OP_OPERAND, i))
@@ -11606,16 +11684,6 @@ static void gpi__take_operands(const gemmepi_matmul_desc *desc, int of_result, g
   for (o = 0; o < desc->operand_count && !of_result; o++)
     if (own->operands[o].output)
       gpi__put_placeholder(&own->operands[o]);
-}
-
-/* Widths count from what is made, and the parser's from the value: as of a formula whose D is this wide. One that there is not stays the
- same as D's, and *other is set. */
-static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int made, int *other) {
-  int along = exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN, given = (int)operand->width;
-  if (made == GEMMEPI_WIDTH_N || ((int)operand->kind != along && operand->kind < GEMMEPI_FULL))
-    return;
-  *other |= given == made;
-  operand->width = given == GEMMEPI_WIDTH_N ? (gemmepi_width)made : GEMMEPI_WIDTH_N;
 }
 
 /* The formula as one whose D is so wide: *formula is NULL where it is not, or reads an operand of a third width. */
@@ -35454,7 +35522,7 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
   }
   if (d->graph.assigned[GPI__RESULT].node >= 0 && !draft->is_before)
     gpi__add_beside(draft, GPI__L_DY, "dy")->width =
-      gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+      gpi__public_width(d->graph.n_width, gpi__width_of_output(d, GPI__RESULT));
   for (i = 0; i < d->desc.operand_count && draft->is_before; i++)
     if (gpi__has_width((int)d->operands[i].kind, d->desc.exchanged))
       d->operands[i].width = gpi__shifted_width(d->operands[i].width, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));

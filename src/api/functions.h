@@ -326,6 +326,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 /* Writes the gradient of a formula as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
    desc->wrt. The text may be read and changed, and parses again; with the operands that gemmepi_derive_operands lists it may be derived again.
+   Where value is "a" or "b" and the text ends with an expression it is that of desc.a.formula or desc.b.formula, and dy the gradient of what is
+   multiplied: with value "a" the text is the formula of the product G op(B)^T, whose value is dy, with value "b" of op(A)^T G.
    There is no value where desc->value is NULL and an operand is called v, and no d where an operand is called d.
    Writes at most size bytes with the final zero (text may be NULL if size is 0) and returns the length of the whole text without it, as
    snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
@@ -350,7 +352,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    formula that will run in F64 set F64 in desc. New operands have the kind and width of what they belong to, dtype 0 (gradients of
    FULL inputs without a tensor: the input's), no tensor, and strides of 0.
    Widths count from the n of the derived formula. Where the gradient is the epilogue of the product that makes dy, dy is that product's n, and
-   is left out like the value otherwise. The names of new operands belong to the library and are valid until this thread's next call; those that
+   is left out like the value otherwise. Of the text of an operand widths count from what is multiplied, as in the product's desc. The names of new operands belong to the library and are valid until this thread's next call; those that
    desc has in that call stay valid. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 

@@ -56,24 +56,24 @@ static void gpi__list_new(gpi__operand_list *list, const char *name, gemmepi_ope
     gpi__list_operand(list, &operand);
 }
 
-static gemmepi_width gpi__public_width(const gpi__graph *graph, int width) {
-    return !width || width == graph->n_width ? GEMMEPI_WIDTH_N
-           : width == GPI__WIDE              ? GEMMEPI_WIDTH_DOUBLE
-                                             : GEMMEPI_WIDTH_HALF;
+/* As desc's widths count: of the text of an operand from what is made. */
+static gemmepi_width gpi__listed_width(const gpi__derivation *d, int width) {
+    return gpi__public_width(d->desc.is_of_operand ? gpi__width_of_output(d, GPI__RESULT) : d->graph.n_width,
+                             width);
 }
 
 /* An operand of the formula, or D, that the gradient reads. */
 static void gpi__list_read(gpi__operand_list *list, const gpi__derivation *d, int which) {
     gemmepi_operand operand;
     if (which == GPI__RESULT) {
-        gpi__list_new(list, "d", GEMMEPI_FULL, gpi__public_width(&d->graph, gpi__width_of_output(d, which)),
-                      NULL);
+        gpi__list_new(list, "d", GEMMEPI_FULL, gpi__listed_width(d, gpi__width_of_output(d, which)), NULL);
         return;
     }
     operand = d->desc.operands[which];
     if (operand.output && operand.dtype == GEMMEPI_DTYPE_DEFAULT && d->graph.assigned[which].reduction)
         operand.dtype = gpi__dtype_of_operand(&d->graph, which);
     operand.output = operand.accumulate = operand.amax = 0;
+    operand.width = list->of->operands[which].width;
     gpi__list_operand(list, &operand);
 }
 
@@ -97,7 +97,7 @@ static void gpi__list_upstream(gpi__operand_list *list, const gpi__derivation *d
     gpi__list_new(
         list, output == GPI__RESULT ? "dy" : gpi__derived_name(list, "dy_", d->desc.operands[output].name),
         output == GPI__RESULT ? GEMMEPI_FULL : d->desc.operands[output].kind,
-        gpi__public_width(&d->graph, gpi__width_of_output(d, output)),
+        gpi__listed_width(d, gpi__width_of_output(d, output)),
         output == GPI__RESULT ? NULL : &d->desc.operands[output]);
 }
 
@@ -108,8 +108,8 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
     operand.name = gpi__derived_name(list, "d_", gpi__name_in(d, which));
     operand.kind = gpi__kind_of_gradient(d, which);
     operand.output = 1;
+    operand.width = of ? list->of->operands[which].width : gpi__listed_width(d, d->graph.n_width);
     if (of) {
-        operand.width = of->width;
         operand.block_rows = of->block_rows;
         operand.block_columns = of->block_columns;
         operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
@@ -131,7 +131,8 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
     list.of = desc;
     list.count = 0;
     if (gpi__gradient_reads(d, GPI__OP_VALUE, 0))
-        gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N, NULL);
+        gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, gpi__listed_width(d, d->graph.n_width),
+                      NULL);
     gpi__list_upstream(&list, d, GPI__RESULT);
     for (i = 0; i <= GPI__RESULT; i++)
         if (gpi__gradient_reads(d, GPI__OP_OPERAND, i))

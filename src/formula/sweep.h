@@ -52,14 +52,6 @@ static int gpi__new_leaf(gpi__derivation *d, int op, int output, int width) {
     return gpi__intern(&d->graph, &node);
 }
 
-static int gpi__width_of_output(const gpi__derivation *d, int output) {
-    int width;
-    if (output != GPI__RESULT)
-        return gpi__width_of(&d->graph, d->desc.operands[output].kind, d->desc.operands[output].width);
-    width = (int)d->graph.nodes[d->graph.assigned[output].node].width;
-    return width ? width : d->graph.n_width;
-}
-
 /* A rule's expression. nodes: the arguments x, y and z, the result r and the upstream g. */
 static int gpi__apply_rule(gpi__derivation *d, const char *rule, const int16_t nodes[5]) {
     gpi__start_parser(&d->parser, &d->graph, rule);

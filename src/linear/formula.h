@@ -421,7 +421,7 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
     }
     if (d->graph.assigned[GPI__RESULT].node >= 0 && !draft->is_before)
         gpi__add_beside(draft, GPI__L_DY, "dy")->width =
-            gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+            gpi__public_width(d->graph.n_width, gpi__width_of_output(d, GPI__RESULT));
     for (i = 0; i < d->desc.operand_count && draft->is_before; i++)
         if (gpi__has_width((int)d->operands[i].kind, d->desc.exchanged))
             d->operands[i].width = gpi__shifted_width(

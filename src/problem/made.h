@@ -190,16 +190,6 @@ static void gpi__take_operands(const gemmepi_matmul_desc *desc, int of_result, g
             gpi__put_placeholder(&own->operands[o]);
 }
 
-/* Widths count from what is made, and the parser's from the value: as of a formula whose D is this wide. One that there is not stays the
-   same as D's, and *other is set. */
-static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int made, int *other) {
-    int along = exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN, given = (int)operand->width;
-    if (made == GEMMEPI_WIDTH_N || ((int)operand->kind != along && operand->kind < GEMMEPI_FULL))
-        return;
-    *other |= given == made;
-    operand->width = given == GEMMEPI_WIDTH_N ? (gemmepi_width)made : GEMMEPI_WIDTH_N;
-}
-
 /* The formula as one whose D is so wide: *formula is NULL where it is not, or reads an operand of a third width. */
 static gemmepi_status gpi__parse_operand_as(const gemmepi_allocator *allocator,
                                             const gemmepi_matmul_desc *desc, int made,

@@ -1431,6 +1431,74 @@ static void an_operand_called_d_or_v_is_one(void) {
 }
 
 /* Lists of lists: each names what the one before has, and new names. */
+/* Texts of operands, and the same as formulas of results. */
+static const struct {
+    const char *text, *value, *same, *wrt;
+} texts_of_operands[] = {
+    {"a * p * b", "a", "d = a * p * b", "a, p, b"},
+    {"t = a + r; /* d = 2; */ t * t;", "a", "t = a + r; d = t * t", "a, r"},
+    {"silu(left(a)) * right(a) // a gate", "a", "d = silu(left(a)) * right(a)", "a"},
+    {"(b - r) * p", "b", "d = (b - r) * p", "b, r, p"},
+    {"a == p ? a : b", "a", "d = a == p ? a : b", "a, b"},
+    {"pair(a, -a) * p", "a", "d = pair(a, -a) * p", "p, a"},
+};
+
+static void the_text_of_an_operand_is_derived_as_the_formula_that_assigns_it(void) {
+    char text[2][1024];
+    int i;
+    for (i = 0; i < (int)GPI__COUNT(texts_of_operands); i++) {
+        gemmepi_derive_desc desc;
+        gemmepi_operand without_b[GPI__FORMULA_OPERANDS];
+        int o, kept = 0;
+        c.count = operands_of(texts_of_operands[i].same, c.operands);
+        for (o = 0; o < c.count; o++)
+            if (strcmp(c.operands[o].name, "d") != 0 &&
+                strcmp(c.operands[o].name, texts_of_operands[i].value) != 0)
+                without_b[kept++] = c.operands[o];
+        desc = derive_desc(texts_of_operands[i].text);
+        desc.operands = without_b, desc.operand_count = kept;
+        desc.value = texts_of_operands[i].value, desc.wrt = texts_of_operands[i].wrt, desc.saved = NULL;
+        CHECK(gemmepi_derive(&desc, text[0], sizeof text[0]) > 0, "%s: %s", desc.formula,
+              gemmepi_last_error());
+        desc.formula = texts_of_operands[i].same;
+        CHECK(gemmepi_derive(&desc, text[1], sizeof text[1]) > 0, "%s: %s", desc.formula,
+              gemmepi_last_error());
+        CHECK(strcmp(text[0], text[1]) == 0, "%s\nis not\n%s", text[0], text[1]);
+    }
+}
+
+static void operands_of_an_operands_text_have_the_widths_of_what_it_makes(void) {
+    static const struct {
+        const char *name;
+        int width;
+    } want[] = {
+        {"a", GEMMEPI_WIDTH_DOUBLE}, {"dy", 0}, {"gain", 0}, {"d_a", GEMMEPI_WIDTH_DOUBLE}, {"d_gain", 0}};
+    gemmepi_operand gain, listed[8];
+    gemmepi_derive_desc desc;
+    int i, count;
+    memset(&gain, 0, sizeof gain), memset(&desc, 0, sizeof desc);
+    gain.name = "gain", gain.kind = GEMMEPI_PER_COLUMN; /* [k], where a is [m, 2 k] */
+    desc.formula = "silu(left(a)) * right(a) * gain", desc.value = "a", desc.wrt = "a, gain";
+    desc.operands = &gain, desc.operand_count = 1;
+    count = gemmepi_derive_operands(&desc, listed, 8);
+    CHECK(count == 5, "%d: %s", count, gemmepi_last_error());
+    for (i = 0; i < count && i < 5; i++)
+        CHECK(strcmp(listed[i].name, want[i].name) == 0 && (int)listed[i].width == want[i].width, "%s, %d",
+              listed[i].name, (int)listed[i].width);
+}
+
+static void only_a_and_b_are_made_by_an_expression(void) {
+    gemmepi_derive_desc desc;
+    char text[256];
+    memset(&desc, 0, sizeof desc);
+    desc.formula = "v * v", desc.wrt = "v";
+    CHECK(gemmepi_derive(&desc, text, sizeof text) == 0, "%s", text);
+    desc.formula = "c * c", desc.value = desc.wrt = "c";
+    CHECK(gemmepi_derive(&desc, text, sizeof text) == 0, "%s", text);
+    desc.formula = "d = a * a", desc.value = desc.wrt = "a";
+    CHECK(gemmepi_derive(&desc, text, sizeof text) > 0 && strcmp(text, "d_a = 2 * dy * a") == 0, "%s", text);
+}
+
 static void names_of_a_list_stay_where_the_next_list_reads_them(void) {
     static char texts[2][1024];
     gemmepi_operand lists[2][16];
@@ -1509,6 +1577,9 @@ int main(void) {
     RUN(gradients_of_gradients_are_what_differences_say);
     RUN(gradients_of_gradients_of_drawn_formulas_are_what_differences_say);
     RUN(an_operand_called_d_or_v_is_one);
+    RUN(the_text_of_an_operand_is_derived_as_the_formula_that_assigns_it);
+    RUN(operands_of_an_operands_text_have_the_widths_of_what_it_makes);
+    RUN(only_a_and_b_are_made_by_an_expression);
     RUN(names_of_a_list_stay_where_the_next_list_reads_them);
     return test_finish();
 }
