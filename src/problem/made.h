@@ -163,7 +163,6 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
     status = gpi__convert_stored(problem, desc, i, extents, own);
     if (status)
         return status;
-    problem->made[i].formula = NULL;
     memset(&result, 0, sizeof result);
     result.order = from->exchanged ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
     result.formula = from->text;
@@ -311,7 +310,7 @@ static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, con
     status = gpi__check_apart(desc, problem->made[0].formula, problem->made[1].formula);
     gpi__take_operands(desc, 1, own);
     for (o = 0; o < desc->operand_count; o++)
-        if (gpi__formula_with(problem, o))
+        if (desc->operands[o].kind >= GEMMEPI_PER_ROW && gpi__formula_with(problem, o))
             gpi__put_placeholder(&own->operands[o]);
     own->desc.operands = own->operands;
     if (!desc->formula)

@@ -359,6 +359,40 @@ static void products_of_made_operands_are_exactly_those_of_their_formulas(void) 
         one_draw(first_seed + (uint64_t)i);
 }
 
+static void numbers_and_scalars_are_read_by_all_formulas_of_a_product(void) {
+    static const float a[] = {1, 2, 3, 4}, b[] = {1, -1, 2, 3}, s = 4;
+    static const double p = 2; /* (p a + s) (b - p) + p, and s times that */
+    gemmepi_operand operands[2];
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    float d[4] = {0}, *device;
+    void *pointers[2];
+    int i, j, l;
+    memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args), memset(operands, 0, sizeof operands);
+    operands[0].name = "p", operands[0].kind = GEMMEPI_NUMBER;
+    operands[1].name = "s", operands[1].kind = GEMMEPI_SCALAR, operands[1].dtype = GEMMEPI_F32;
+    desc.m = desc.n = desc.k = 2, desc.operands = operands, desc.operand_count = 2;
+    desc.a.formula = "p * a + s", desc.b.formula = "b - p", desc.formula = "d = s * (v + p)";
+    CHECK(gemmepi_alloc(here->context, 64, (void **)&device) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, device, a, sizeof a, NULL) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, device + 4, b, sizeof b, NULL) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, device + 12, &s, sizeof s, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    args.a = device, args.b = device + 4, args.d = device + 8, args.operands = pointers;
+    pointers[0] = gemmepi_number(&p), pointers[1] = device + 12;
+    CHECK(gemmepi_matmul(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, d, device + 8, sizeof d, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (i = 0; i < 2; i++)
+        for (j = 0; j < 2; j++) {
+            double v = 0;
+            for (l = 0; l < 2; l++)
+                v += (p * a[2 * i + l] + s) * (b[2 * l + j] - p);
+            CHECK(d[2 * i + j] == s * (v + p), "%d, %d: %g, expected %g", i, j, d[2 * i + j], s * (v + p));
+        }
+    gemmepi_free(here->context, device);
+}
+
 /* >>what is refused */
 
 typedef struct refusal {
@@ -467,6 +501,7 @@ int main(int argc, char **argv) {
         here = devices + i;
         printf("on %s:\n", here->name);
         RUN(products_of_made_operands_are_exactly_those_of_their_formulas);
+        RUN(numbers_and_scalars_are_read_by_all_formulas_of_a_product);
         RUN(texts_that_make_no_operand_are_refused_in_words);
         RUN(fields_that_do_not_go_with_formulas_of_operands_are_refused);
         test_device_close(here);
