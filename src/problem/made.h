@@ -171,7 +171,8 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
     memset(&d, 0, sizeof d);
     d.ld = made->ld;
     d.batch_stride = made->batch_stride;
-    placed[0] = extents[from->exchanged], placed[1] = *along, placed[2] = 0, placed[3] = placed[4] = items;
+    placed[0] = extents[from->exchanged], placed[1] = *along, placed[2] = desc->k,
+    placed[3] = placed[4] = items;
     status = gpi__make_formula(allocator, &result, graph, (int)from->accumulator, from->d,
                                &problem->made[i].formula);
     if (!status)

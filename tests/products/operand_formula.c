@@ -32,6 +32,7 @@ static const making makings[] = {
     {"left($) * c$ + right($) * f$ * r$", 2, 1, 1u << OF_COLUMN | 1u << OF_BOTH | 1u << OF_ROW},
     {"($ - 1) * g$", 1, 1, 1u << OF_BLOCK},
     {"pair($, 2 * $) + f$ * r$ - c$", 1, 2, 1u << OF_COLUMN | 1u << OF_BOTH | 1u << OF_ROW},
+    {"$ + depth", 1, 1, 0},
 };
 enum { MAKINGS = sizeof makings / sizeof *makings, PLAIN = -1 };
 
@@ -251,6 +252,8 @@ static double made_element(const draw *w, const side *s, int64_t item, int64_t r
         return STORED(at % (length / 2)) * (at < length / 2 ? 1 : 2) +
                operand_of(s, OF_BOTH, item, row, column) * operand_of(s, OF_ROW, item, row, column) -
                operand_of(s, OF_COLUMN, item, row, column);
+    case 12:
+        return STORED(at) + (double)w->k;
     default:
         return STORED(at) > 0 ? operand_of(s, OF_COLUMN, item, row, column) : STORED(at) + (double)item;
     }
