@@ -190,6 +190,24 @@ static void oracle_encode(gemmepi_dtype dtype, void *to, double x) {
     }
 }
 
+/* Philox4x32-10, from its paper's description: word `which` of the block. */
+static double philox_uniform(uint64_t seed, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, int which) {
+    uint32_t x[4], key[2], next[4];
+    int round;
+    x[0] = c0, x[1] = c1, x[2] = c2, x[3] = c3;
+    key[0] = (uint32_t)seed, key[1] = (uint32_t)(seed >> 32);
+    for (round = 0; round < 10; round++) {
+        uint64_t p = 0xD2511F53ull * x[0], q = 0xCD9E8D57ull * x[2];
+        next[0] = (uint32_t)(q >> 32) ^ x[1] ^ key[0];
+        next[1] = (uint32_t)q;
+        next[2] = (uint32_t)(p >> 32) ^ x[3] ^ key[1];
+        next[3] = (uint32_t)p;
+        memcpy(x, next, sizeof x);
+        key[0] += 0x9E3779B9u, key[1] += 0xBB67AE85u;
+    }
+    return (x[which] >> 8) / 16777216.0;
+}
+
 static double oracle_decode_8_bits(gemmepi_dtype dtype, uint8_t bits) {
     if (dtype == GEMMEPI_I8)
         return bits < 128 ? bits : bits - 256;
