@@ -8912,19 +8912,31 @@ static void gpi__emit_template(const gpi__emitter *e, const gpi__node *node, int
   }
 }
 
-/* Whether it is v, or v and something that is not FULL, as a bias: v is a sum of products, whose error hides that of a shorter form. */
-static int gpi__is_sum_of_products(const gpi__formula *f, int number) {
+/* Whether it is v, or v and something that is not FULL, as a bias: v is a sum of products, whose error hides that of a shorter form. is_long:
+ v, or v and what is PER_COLUMN, which counts in its error as an epilogue's bias does. */
+static int gpi__is_sum_of_products(const gpi__formula *f, int number, int is_long) {
   const gpi__node *node = &f->nodes[number];
   int i;
   if (node->op == GPI__OP_PART)
-    return gpi__is_sum_of_products(f, node->args[0]);
+    return gpi__is_sum_of_products(f, node->args[0], is_long);
   for (i = 0; i < 2 && node->op == GPI__OP_ADD; i++) {
     const gpi__node *added = &f->nodes[node->args[i]];
-    if ((added->op == GPI__OP_NUMBER || (added->op == GPI__OP_OPERAND && f->operands[added->place].kind < GEMMEPI_FULL)) &&
-      gpi__is_sum_of_products(f, node->args[1 - i]))
+    int kind = added->op == GPI__OP_NUMBER    ? GEMMEPI_NUMBER
+        : added->op == GPI__OP_OPERAND ? (int)f->operands[added->place].kind
+        : GEMMEPI_FULL;
+    if ((is_long ? kind == GEMMEPI_PER_COLUMN : kind < GEMMEPI_FULL) && gpi__is_sum_of_products(f, node->args[1 - i], is_long))
       return 1;
   }
   return node->op == GPI__OP_VALUE;
+}
+
+/* Whether it has activations with a form of long sums, and all are of such. */
+static int gpi__takes_long_sums(const gpi__formula *f) {
+  int i, takes = 0;
+  for (i = 0; i < f->node_count; i++)
+    if (f->nodes[i].op == GPI__OP_ACTIVATE && gpi__activations[f->nodes[i].place].traits & GPI__HAS_FORM_OF_LONG_SUMS)
+      takes |= gpi__is_sum_of_products(f, f->nodes[i].args[0], 1) ? 1 : 2;
+  return takes == 1;
 }
 
 /* Whether an activation's derivative is made, too, of the same number. */
@@ -8940,9 +8952,9 @@ static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) 
 }
 
 static void gpi__emit_activation(const gpi__emitter *e, const gpi__node *node, int member) {
-  gpi__append(e->out, "%s(%s, ", node->op == GPI__OP_DERIVE                           ? "FORMULA_DERIVE"
-    : gpi__is_derived_beside(e->formula, node)           ? "FORMULA_ACTIVATE_BESIDE"
-    : gpi__is_sum_of_products(e->formula, node->args[0]) ? "FORMULA_ACTIVATE_SUM" : "FORMULA_ACTIVATE",
+  gpi__append(e->out, "%s(%s, ", node->op == GPI__OP_DERIVE                              ? "FORMULA_DERIVE"
+    : gpi__is_derived_beside(e->formula, node)              ? "FORMULA_ACTIVATE_BESIDE"
+    : gpi__is_sum_of_products(e->formula, node->args[0], 0) ? "FORMULA_ACTIVATE_SUM" : "FORMULA_ACTIVATE",
     gpi__activations[node->place].name);
   gpi__emit_argument(e, node->args[0], member, GPI__AS_NUMBER);
   gpi__append(e->out, ", ");
@@ -24959,9 +24971,10 @@ static int gpi__wants_exact(const gpi__problem *problem) {
  and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GPI__LONG_SUM 768
 static int gpi__has_long_sums(const gpi__problem *problem) {
-  return gpi__activation_has(problem->epilogue, GPI__HAS_FORM_OF_LONG_SUMS) &&
-     !gpi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GPI__LONG_SUM &&
-     problem->common != GEMMEPI_I8 && !gpi__wants_exact(problem);
+  int has = GPI__FORMULA(problem) ? gpi__takes_long_sums(problem->formula->placed.formula)
+        : gpi__activation_has(problem->epilogue, GPI__HAS_FORM_OF_LONG_SUMS) &&
+        !gpi__has(problem, GEMMEPI_BACKWARD);
+  return has && problem->k >= GPI__LONG_SUM && problem->common != GEMMEPI_I8 && !gpi__wants_exact(problem);
 }
 
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */

@@ -228,6 +228,48 @@ static void long_sums_are_those_of_which_the_bound_grows_with_k(void) {
     nothing_is_left();
 }
 
+/* Formulas have it likewise, of v and what is along its columns. */
+static void long_sums_of_formulas_are_of_v_and_vectors(void) {
+    static const struct {
+        const char *formula;
+        int64_t k;
+        int is_long;
+    } cases[] = {{"d = gelu_erf(v + b) * u", 768, 1},
+                 {"d = gelu_erf(v + b) * u", 767, 0},
+                 {"x = v + b; d = left(x) * gelu_erf(right(b + v)) + 1", 768, 1},
+                 {"d = gelu_erf(v) * u + gelu_erf(b + v)", 768, 1},
+                 {"d = gelu_erf(v + u)", 768, 0},
+                 {"d = gelu_erf(v + r)", 768, 0},
+                 {"d = gelu_erf(v - 3)", 768, 0},
+                 {"d = gelu_erf(2 * v) * u", 768, 0},
+                 {"d = gelu_erf(v) * u + gelu_erf(v + 1)", 768, 0},
+                 {"d = gelu_tanh(v + b) * u", 768, 0},
+                 {"d = v * d_gelu_erf(u) * r", 768, 0}};
+    static const char *const names[] = {"b", "r", "u"};
+    static const gemmepi_operand_kind kinds[] = {GEMMEPI_PER_COLUMN, GEMMEPI_PER_ROW, GEMMEPI_FULL};
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    int i, o;
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc = product(GEMMEPI_BF16, 0);
+        gemmepi_operand operands[3];
+        gemmepi_plan *plan = NULL;
+        memset(operands, 0, sizeof operands);
+        for (o = 0; o < 3; o++)
+            operands[o].name = names[o], operands[o].kind = kinds[o];
+        desc.m = 2048, desc.n = 2048, desc.k = cases[i].k;
+        desc.formula = cases[i].formula, desc.operands = operands, desc.operand_count = 3;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s: %s", cases[i].formula,
+              gemmepi_last_error());
+        CHECK(explain_has(plan, "the formula is inside the kernel"), "%s", cases[i].formula);
+        CHECK(is_defined("GEMMEPI_LONG_SUMS 1") == cases[i].is_long, "%s, k %d", cases[i].formula,
+              (int)cases[i].k);
+        gemmepi_plan_destroy(plan);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* >>tiles and parts of k */
 
 /* k in parts: gates take the small tiles that the bare product does; no multiprocessor has room for more than its share of the blocks,
@@ -605,6 +647,7 @@ int main(void) {
     RUN(a_kernel_compiled_for_an_older_chip_launches_without_overlap);
     RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
     RUN(long_sums_are_those_of_which_the_bound_grows_with_k);
+    RUN(long_sums_of_formulas_are_of_v_and_vectors);
     RUN(blocks_are_shared_out_evenly);
     RUN(hopper_kernel_is_cut_as_fitted);
     RUN(the_second_kernel_divides_k_among_blocks);

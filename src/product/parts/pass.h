@@ -61,9 +61,10 @@ static int gpi__wants_exact(const gpi__problem *problem) {
    and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GPI__LONG_SUM 768
 static int gpi__has_long_sums(const gpi__problem *problem) {
-    return gpi__activation_has(problem->epilogue, GPI__HAS_FORM_OF_LONG_SUMS) &&
-           !gpi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GPI__LONG_SUM &&
-           problem->common != GEMMEPI_I8 && !gpi__wants_exact(problem);
+    int has = GPI__FORMULA(problem) ? gpi__takes_long_sums(problem->formula->placed.formula)
+                                    : gpi__activation_has(problem->epilogue, GPI__HAS_FORM_OF_LONG_SUMS) &&
+                                          !gpi__has(problem, GEMMEPI_BACKWARD);
+    return has && problem->k >= GPI__LONG_SUM && problem->common != GEMMEPI_I8 && !gpi__wants_exact(problem);
 }
 
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
