@@ -5808,7 +5808,9 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length, name);
   nearest = gpi__nearest_name(desc, name, length, 0);
   return gpi__refuse(p, at, "%.*s is not known here: no operand has that name, and no statement before this one assigns it%s%s%s",
-    (int)(length > 60 ? 60 : length), name, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    (int)(length > 60 ? 60 : length), name, nearest               ? "; did you mean "
+    : desc->is_of_operand ? "; what is stored is called " : "", nearest               ? nearest
+    : desc->is_of_operand ? desc->value : "", nearest ? "?" : "");
 }
 /* Expressions of a text become nodes. */
 

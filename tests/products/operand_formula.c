@@ -425,6 +425,9 @@ static void refused(const refusal *r, void (*change)(gemmepi_matmul_desc *)) {
 static void texts_that_make_no_operand_are_refused_in_words(void) {
     static const refusal refusals[] = {
         {"a * v", NULL, NULL, "v is not known here"},
+        {NULL, "w * 2", NULL,
+         "desc.b.formula, column 1: w is not known here: no operand has that name, and no statement before this one "
+         "assigns it; what is stored is called b"},
         {"a = 2", NULL, NULL, "a is the value and cannot be assigned"},
         {"t = a", NULL, NULL, "t is assigned, but nothing reads it"},
         {"t = a;", NULL, NULL, "t is assigned, but nothing reads it"},
