@@ -434,11 +434,11 @@ int main(int argc, char **argv) {
         fprintf(stderr, "no GPU is used: %s\n", details.fallback_reason);
     printf("device: %s\n", details.name);
     train(&training, &random, epochs, &learnt);
-    printf("\n%-36s %8s %8s   right of %d digits that it has not seen\n", "weights", "bytes", "of 16",
+    printf("\n%-36s %8s %11s   right of %d digits that it has not seen\n", "weights", "bytes", "of 16 bits",
            test.count);
     for (int f = 0; f < FORMATS; f++) {
         read_all(&test, &learnt, &formats[f], of, &results[f]);
-        printf("%-36s %8d %7.1f%%   %.2f %% ", formats[f].name, (int)results[f].bytes,
+        printf("%-36s %8d %10.1f%%   %.2f %% ", formats[f].name, (int)results[f].bytes,
                100.0 * (double)results[f].bytes / (double)results[0].bytes, results[f].right);
         for (int bar = 0; bar < (int)results[f].bytes / 500; bar++)
             putchar('#');
