@@ -1656,10 +1656,10 @@ static void list_found(void) {
 
 #define OPERAND(name, kind, width, dtype, output) \
     { name, kind, width, dtype, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0, NULL, 0, 0 }
-#define BLOCKS(name, rows, columns)                                                                        \
-    {                                                                                                      \
-        name, GEMMEPI_BLOCKED, GEMMEPI_WIDTH_N, GEMMEPI_F32, 0, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0, \
-            NULL, rows, columns                                                                            \
+#define BLOCKS(name, rows, columns, output)                                                                  \
+    {                                                                                                        \
+        name, GEMMEPI_BLOCKED, GEMMEPI_WIDTH_N, GEMMEPI_F32, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, \
+            0, NULL, rows, columns                                                                           \
     }
 /* Those that are in a formula's text, each as ", NAME" or so; the others are not read. */
 static const gemmepi_operand formula_operands[] = {
@@ -1677,9 +1677,10 @@ static const gemmepi_operand formula_operands[] = {
     OPERAND("best", GEMMEPI_PER_ROW, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
     OPERAND("sums", GEMMEPI_PER_COLUMN, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
     OPERAND("total", GEMMEPI_SCALAR, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
-    BLOCKS("fine", 1, 128),
-    BLOCKS("coarse", 128, 96),
-    BLOCKS("uneven", 2, 12),
+    BLOCKS("fine", 1, 128, 0),
+    BLOCKS("heads", 1, 128, 1),
+    BLOCKS("coarse", 128, 96, 0),
+    BLOCKS("uneven", 2, 12, 0),
 };
 
 static const struct formula_row {
@@ -1700,6 +1701,7 @@ static const struct formula_row {
     {"rounded", "d = v * up; squares = row_sum(rounded(d) * rounded(v))"},
     {"by_index", "d = silu(v) * bias[label] + up[column]"},
     {"blocks", "d = v * fine + uneven"},
+    {"groups", "d = v; heads = row_sum(v * v, 128)"},
 };
 
 static void place_formula(const gpi__formula *formula, gpi__placed_formula *placed) {
