@@ -589,22 +589,6 @@ static double by_periods(world *w, const char *name, const int64_t *at) {
     (void)name;
     return in_at(w, "x", at) + in_at(w, "t", at) * in_at(w, "u", at) - in_at(w, "q", at);
 }
-static double philox_uniform(uint64_t seed, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, int which) {
-    uint32_t x[4], key[2], next[4];
-    int round;
-    x[0] = c0, x[1] = c1, x[2] = c2, x[3] = c3;
-    key[0] = (uint32_t)seed, key[1] = (uint32_t)(seed >> 32);
-    for (round = 0; round < 10; round++) {
-        uint64_t p = 0xD2511F53ull * x[0], q = 0xCD9E8D57ull * x[2];
-        next[0] = (uint32_t)(q >> 32) ^ x[1] ^ key[0];
-        next[1] = (uint32_t)q;
-        next[2] = (uint32_t)(p >> 32) ^ x[3] ^ key[1];
-        next[3] = (uint32_t)p;
-        memcpy(x, next, sizeof x);
-        key[0] += 0x9E3779B9u, key[1] += 0xBB67AE85u;
-    }
-    return (x[which] >> 8) / 16777216.0;
-}
 static double dropout(world *w, const char *name, const int64_t *at) {
     double u = philox_uniform((uint64_t)in_at(w, "seed", at), (uint32_t)at[3] / 4, (uint32_t)at[2],
                               (uint32_t)(at[0] * w->shape[1] + at[1]), 7, (int)(at[3] % 4));
