@@ -60,10 +60,11 @@
        "a * rstd * gain"      "silu(left(a)) * right(a)"      "uniform(seed, 0) < p ? 0 : a / (1 - p)"
 
    in the same language. The text is an expression, or statements of which the last is one. It reads the element that is stored by the
-   name of its matrix, a or b, has no reductions and assigns no operand. row and column count in op(A) [m, k] or op(B) [k, n]; so do the
-   kinds of the operands that it reads: PER_ROW is [m] of a, [k] of b. left and so on go along the axis that is contiguous in memory, and
-   what is stored is as wide along it as the text says: "silu(left(a)) * right(a)" reads an a of [m, 2k]. An operand PER_ROW, PER_COLUMN or
-   FULL is read by one text only; list it twice for two.
+   name of its matrix, a or b, has no reductions and assigns no operand. row and column count in op(A) [m, k] or op(B) [k, n], and so do the
+   kinds of the operands that it reads: PER_ROW is [m] of a, [k] of b; depth is k. FULL and BLOCKED ones are stored as the matrix is,
+   transposed with it. left and so on go along the axis that is contiguous in memory, and what is stored is as wide along it as the text
+   says: "silu(left(a)) * right(a)" reads an a of [m, 2k]. An operand PER_ROW, PER_COLUMN, FULL or BLOCKED is read by one text only; list
+   it twice for two.
 
    Products run formulas (gemmepi_matmul_desc.formula), and so do layers (gemmepi_linear_desc.formula) and element-wise operations
    (gemmepi_elementwise_desc.formula), these without v. gemmepi_derive writes their gradients.
