@@ -1357,6 +1357,10 @@ static void list_fused(void) {
                                      : nth % 3 == 1 ? back | GEMMEPI_GATED
                                                     : back | GEMMEPI_RESIDUAL),
                        (int)nth, 2, (int)nth & 1);
+        add_fused(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BACKWARD | GEMMEPI_GATED, 0, 0,
+                  (int)nth & 1);
+        add_fused(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BACKWARD | GEMMEPI_GATED | GEMMEPI_UPSTREAM,
+                  2, 3, (int)nth & 1);
         layout = (int)nth % 4;
         add_fused(nth & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS,
                   (int)nth / 2 % 2, 1, 1);

@@ -115,14 +115,15 @@ constexpr int OUTPUTS = OUTPUT_D + (STAGES_AUX ? HALVES_IN : 0);
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
 constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_LACKS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
-// One copy of the instructions for all columns, where there are many of them, as of some formulas; and where ptxas would lack a register
-// without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for ELU and gates made anew
-// behind a bias; beside sums of columns for extra operands; for an exact activation whose results of 32 bits are copied in words, and
-// SIGMOID's in any case.
+// One copy of the instructions for all columns, where there are many of them, as of some formulas and of gates' gradients in 32 bits; and
+// where ptxas would lack a register without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for
+// ELU and gates made anew behind a bias; beside sums of columns for extra operands; for an exact activation whose results of 32 bits are
+// copied in words, and SIGMOID's in any case.
 constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_EXTRAS ||
                                        (ACTIVATION == ELU && COMPILER >= 1300)
-                                 : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && (ACTIVATION == ELU || (GATED && UPSTREAM))) || (GROUPED && WRITES_AUX && BOX_GROUPS == 1) ||
-                                       BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
+                                 : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && (ACTIVATION == ELU || (GATED && UPSTREAM))) ||
+                                       BOX_GROUPS == 1 && ((GATED && BACKWARD) || (GROUPED && WRITES_AUX) ||
+                                                       (COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
                                                        (GEMMEPI_EXACT && (GEMMEPI_COPIED || ACTIVATION == SIGMOID)));
 // One copy for all strips, too, where sums lie box by box.
 constexpr bool ROLLS_STRIPS = GEMMEPI_FORMULA_ROLLS > 1 && PARTS == 1 && !FINDS && !ADDS_COLUMNS && (HALVES_IN == 1 || SIDE_BY_SIDE);
