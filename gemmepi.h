@@ -474,7 +474,7 @@ typedef struct gemmepi_matrix {
     int64_t batch_stride;
     gemmepi_scale scale; /* zero: 1 for every element */
 
-    /* a and b of gemmepi_matmul_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
+    /* a and b of gemmepi_matmul_desc and gemmepi_linear_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
        rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then */
     const char *formula;
     gemmepi_dtype compute_dtype; /* 0: dtype where that is F16 or BF16, else the other operand's where that is F32, F16, BF16 or F64, else BF16 */
@@ -837,6 +837,14 @@ typedef struct gemmepi_elementwise_args {
    scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period or block_rows above 1 (column-major:
    column, columns, a column_period, block_columns above 1).
 
+   a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
+   desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
+   multiplies it makes it again. DA (column-major: DB) then is the gradient of a as it is stored, through its text's gradient, in the
+   product that makes it, and operands d_NAME are those of what that text reads, as of desc.formula's; a is in a type with a
+   gradient, da is overwritten, desc.formula and before are NULL (with DY_IS_G formula does not count), and sums over
+   columns (d_NAME of PER_ROW and SCALAR) need a text as wide as a. Of what b.formula (column-major: a.formula) reads, and of b then, there is no gradient: leave DB
+   (DA) out. batch is 1, and a backward without d has one block. To derive more: gemmepi_derive.
+
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
    PER_ROW (column-major: PER_COLUMN) or FULL. Neither SAVED nor RECOMPUTE goes with it, and args.preact is NULL; forward ignores it. */
@@ -851,7 +859,7 @@ typedef struct gemmepi_linear_desc {
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
     gemmepi_matrix a, b;   /* dtype 0: F32, a's */
-    gemmepi_matrix y;      /* dtype 0: a's, BF16 where a is E4M3 or E5M2 */
+    gemmepi_matrix y;      /* dtype 0: a's (as it is multiplied), BF16 where a is E4M3 or E5M2 */
     gemmepi_matrix preact; /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED */
     gemmepi_matrix dy;     /* dtype 0: y's; with DY_IS_G BF16 where that is E4M3 or E5M2 */
     gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
@@ -11472,7 +11480,7 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
 
 /* The fields that are of a and b alone, in matrices of any desc. */
 static gemmepi_status gpi__check_is_stored(const char *name, const gemmepi_matrix *matrix) {
-  GPI__INVALID_IF(matrix->formula, "desc.%s.formula is given; accepted are those of a and b of gemmepi_matmul_desc%s", name,
+  GPI__INVALID_IF(matrix->formula, "desc.%s.formula is given; accepted are those of a and b of products and layers%s", name,
     GPI__UNINITIALISED);
   GPI__INVALID_IF(matrix->compute_dtype, "desc.%s.compute_dtype is %d, but desc.%s.formula is NULL%s", name,
     (int)matrix->compute_dtype, name, GPI__UNINITIALISED);
@@ -11587,13 +11595,12 @@ static gemmepi_status gpi__check_made_dtypes(const gemmepi_matmul_desc *desc, in
 
 /* >>the formula as one of a result: D is what is multiplied, v what is stored */
 
-/* One element that nothing reads, so that operands keep their places. */
+/* A number that nothing reads, so that operands keep their places. */
 static void gpi__put_placeholder(gemmepi_operand *operand) {
   const char *name = operand->name;
   memset(operand, 0, sizeof *operand);
   operand->name = name;
-  operand->kind = GEMMEPI_SCALAR;
-  operand->dtype = GEMMEPI_F32;
+  operand->kind = GEMMEPI_NUMBER;
 }
 
 /* Whether items differ though one is stored for all. */
@@ -11757,9 +11764,12 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
   else if (!formula->reads_value)
     status =
       gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it does not read %s, which is what is stored", from.value);
-  for (o = 0; !status && o < desc->operand_count; o++)
+  for (o = 0; !status && o < desc->operand_count; o++) {
     if (!formula->operands[o].used)
       gpi__put_placeholder(&own->operands[o]);
+    else if (desc->operands[o].output)
+      status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it reads %s, an output, which is not there yet", desc->operands[o].name);
+  }
   if (!status)
     status = gpi__make_operand(allocator, &work->graph, formula, desc, i, problem, own);
   gpi__delete(allocator, formula);
@@ -34330,6 +34340,9 @@ typedef struct gpi__layer_task {
     has_befores_formula; /* and `formula` is dA's, the gradient of that layer's formula; operands are that layer's, too */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
+  int32_t
+    goes_through_a; /* likewise, but `formula` is the gradient of a's own text, and P of the layer before is a as it is stored */
+  gpi__made made[2]; /* A and B that text makes, whose views are of what is stored */
   struct gpi__kept_formula
     *formula; /* that this direction's one step with a formula has; NULL: the layer has none */
   int32_t operand_count; /* of the caller's, which are the formula's first ones */
@@ -34351,12 +34364,36 @@ static int gpi__has_own_formula(const gpi__layer_task *task) {
   return task->formula && !task->has_befores_formula;
 }
 
+/* Whether operands are those of the layer before. */
+static int gpi__reads_befores_operands(const gpi__layer_task *task) {
+  return task->has_befores_formula && !task->goes_through_a;
+}
+
+static int gpi__makes_factors(const gpi__layer_task *task) {
+  return GPI__HAS_FORMULAS && (task->made[0].formula || task->made[1].formula);
+}
+
+/* The formula that an operand belongs to: the first that reads or assigns it, else any. NULL: there is none. */
+static const gpi__kept_formula *gpi__layers_formula_with(const gpi__layer_task *task, int place) {
+  const gpi__kept_formula *all[3], *any = NULL;
+  int i;
+  all[0] = GPI__FORMULA(task);
+  all[1] = GPI__FORMULA(&task->made[0]);
+  all[2] = GPI__FORMULA(&task->made[1]);
+  for (i = 0; i < 3; i++) {
+    if (all[i] && all[i]->placed.formula->operands[place].used)
+      return all[i];
+    any = any ? any : all[i];
+  }
+  return any;
+}
+
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
 static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor) {
   if (tensor >= GPI__L_OPERAND_SCALES)
     return &gpi__one_f32;
   if (tensor >= GPI__L_OPERANDS)
-    return &task->formula->views[tensor - GPI__L_OPERANDS];
+    return &gpi__layers_formula_with(task, tensor - GPI__L_OPERANDS)->views[tensor - GPI__L_OPERANDS];
   return &task->views[tensor];
 }
 
@@ -34364,25 +34401,28 @@ static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor)
 static int gpi__is_layers_number(const gpi__layer_task *task, int tensor) {
   int place = tensor - GPI__L_OPERANDS;
   return place >= 0 && place < task->operand_count &&
-     task->formula->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
+     gpi__layers_formula_with(task, place)->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
 }
 
 /* Whether this direction needs a pointer to it. */
 static int gpi__layer_has(const gpi__layer_task *task, int tensor) {
   int is_scale = tensor >= GPI__L_OPERAND_SCALES;
   int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
+  if (place >= 0 && place < task->operand_count) {
+    const gpi__placed_formula *placed = &gpi__layers_formula_with(task, place)->placed;
+    return (placed->formula->operands[place].used || task->ahead_uses >> place & 1) &&
+       (!is_scale || placed->operands[place].scale);
+  }
   if (place >= 0)
-    return place < task->operand_count &&
-       (task->formula->placed.formula->operands[place].used || task->ahead_uses >> place & 1) &&
-       (!is_scale || task->formula->placed.operands[place].scale);
+    return 0;
   return (int)(task->used >> tensor & 1);
 }
 
 static int gpi__layer_writes(const gpi__layer_task *task, int tensor) {
-  if (tensor >= GPI__L_OPERANDS)
+  int place = tensor - GPI__L_OPERANDS;
+  if (place >= 0)
     return tensor < GPI__L_OPERAND_SCALES && gpi__layer_has(task, tensor) &&
-       (task->outputs >> (tensor - GPI__L_OPERANDS) & 1 ||
-         task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output);
+       (task->outputs >> place & 1 || gpi__layers_formula_with(task, place)->placed.formula->operands[place].output);
   return (int)(task->written >> tensor & 1);
 }
 
@@ -34456,6 +34496,8 @@ static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
   static const int8_t pairs[][2] = {
     {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
   size_t i;
+  if (task->goes_through_a && (tensor == GPI__L_BEFORE || tensor == GPI__L_SCALE_BEFORE))
+    tensor = tensor == GPI__L_BEFORE ? GPI__L_A : GPI__L_SCALE_A;
   for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
     if (tensor == pairs[i][0] || tensor == pairs[i][1])
       return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
@@ -34467,8 +34509,8 @@ static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int ten
   int is_scale = tensor >= GPI__L_OPERAND_SCALES;
   int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
   if (place >= 0) {
-    const gpi__formula *formula = task->formula->placed.formula;
-    snprintf(room, 128, "%s%s[%d] (of %s)", task->has_befores_formula ? "before->" : "",
+    const gpi__formula *formula = gpi__layers_formula_with(task, place)->placed.formula;
+    snprintf(room, 128, "%s%s[%d] (of %s)", gpi__reads_befores_operands(task) ? "before->" : "",
       is_scale ? "operand_scales" : "operands", place, formula->names + formula->operands[place].name);
     return room;
   }
@@ -34496,6 +34538,19 @@ static void gpi__exchange_layer(gemmepi_linear_desc *layer) {
   layer->flags = gpi__exchange_bits(layer->flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
 }
 
+static int gpi__layer_makes_operands(const gemmepi_linear_desc *layer) {
+  return layer->a.formula || layer->b.formula;
+}
+
+/* The type in which op(A) is multiplied. */
+static gemmepi_dtype gpi__multiplied_in_layer(const gemmepi_linear_desc *layer) {
+  gemmepi_matmul_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.a = layer->a;
+  desc.b = layer->b;
+  return gpi__multiplied_dtype(&desc, GPI__A);
+}
+
 /* The row-major layer of a column-major one. */
 static gemmepi_linear_desc gpi__fold_layer(const gemmepi_linear_desc *desc) {
   gemmepi_linear_desc folded = *desc;
@@ -34506,7 +34561,9 @@ static gemmepi_linear_desc gpi__fold_layer(const gemmepi_linear_desc *desc) {
   if (!folded.b.dtype)
     folded.b.dtype = folded.a.dtype;
   if (!folded.y.dtype)
-    folded.y.dtype = gpi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
+    folded.y.dtype = gpi__multiplied_in_layer(&folded);
+  if (!desc->y.dtype && gpi__is_fp8((int)folded.y.dtype))
+    folded.y.dtype = GEMMEPI_BF16;
   if (!folded.da.dtype)
     folded.da.dtype = gpi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
   if (!folded.db.dtype)
@@ -34542,7 +34599,7 @@ static int gpi__asks_for_gradients(const gemmepi_linear_desc *desc) {
 
 /* The layer as backward has it that is given G, of which a dtype of 8 bits is none: what made Y of P does not matter. */
 static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
-  GPI__INVALID_IF(gpi__asks_for_gradients(desc),
+  GPI__INVALID_IF(!gpi__layer_makes_operands(desc) && gpi__asks_for_gradients(desc),
     "desc.flags has LINEAR_DY_IS_G, but desc.operands has gradients d_NAME, which need dY: leave out one or the other");
   *layer = *desc;
   if (!layer->dy.dtype && gpi__is_fp8((int)layer->y.dtype))
@@ -34551,8 +34608,10 @@ static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_l
   layer->has_parameter = 0;
   layer->activation_parameter = 0;
   layer->formula = layer->formula_value = layer->formula_result = NULL;
-  layer->operands = NULL;
-  layer->operand_count = 0;
+  if (!gpi__layer_makes_operands(desc)) {
+    layer->operands = NULL;
+    layer->operand_count = 0;
+  }
   layer->workspace_limit = 0;
   layer->flags &= ~(GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
   return GEMMEPI_OK;
@@ -34591,8 +34650,35 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
   return GEMMEPI_OK;
 }
 
+static gemmepi_status gpi__check_layers_list(const gemmepi_linear_desc *desc) {
+  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
+    "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count, GPI__LAYER_OPERANDS);
+  GPI__INVALID_IF(desc->operand_count && !desc->operands,
+    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  return GEMMEPI_OK;
+}
+
+/* Operands of texts of a and b alone: nothing assigns an output. */
+static gemmepi_status gpi__check_list_without_formula(const gemmepi_linear_desc *desc) {
+  gemmepi_status status = gpi__check_without_formula(NULL, 0, desc->formula_value, desc->formula_result);
+  int i;
+  if (!status)
+    status = gpi__check_layers_list(desc);
+  for (i = 0; i < desc->operand_count && !status; i++) {
+    int role = gpi__layers_role(&desc->operands[i]);
+    if (role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.operands[%d] (of %s) is %s, but desc.formula is NULL, which would assign it", i,
+        desc->operands[i].name ? desc->operands[i].name : "NULL",
+        role == GPI__IS_OUTPUT ? "an output" : "the gradient of an output");
+  }
+  return status;
+}
+
 /* What a desc without a formula leaves 0, and one with a formula. */
 static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
+  if (!desc->formula && gpi__layer_makes_operands(desc))
+    return gpi__check_list_without_formula(desc);
   if (!desc->formula)
     return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value, desc->formula_result);
   GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
@@ -34601,14 +34687,10 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
     : desc->has_parameter ? "has_parameter" : "activation_parameter");
   GPI__INVALID_IF(desc->flags & GEMMEPI_LINEAR_RESIDUAL,
     "desc.flags has LINEAR_RESIDUAL with desc.formula: make the residual an operand of it, and add that in the text");
-  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
-    "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count, GPI__LAYER_OPERANDS);
-  GPI__INVALID_IF(desc->operand_count && !desc->operands,
-    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
-  return GEMMEPI_OK;
+  return gpi__check_layers_list(desc);
 }
 
-/* A layer's operands are what is stored. */
+/* Only a and b may be made by text, of a layer with one item. */
 static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc) {
   const gemmepi_matrix *const matrices[] = {&desc->a,  &desc->b,  &desc->y,  &desc->preact,
         &desc->dy, &desc->da, &desc->db, &desc->residual};
@@ -34616,7 +34698,11 @@ static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc
   gemmepi_status status = GEMMEPI_OK;
   size_t i;
   for (i = 0; i < GPI__COUNT(names) && !status; i++)
-    status = gpi__check_is_stored(names[i], matrices[i]);
+    if (i > 1 || !matrices[i]->formula)
+      status = gpi__check_is_stored(names[i], matrices[i]);
+  GPI__UNSUPPORTED_IF(!status && gpi__layer_makes_operands(desc) && desc->batch > 1,
+    "desc.%s.formula is given, but desc.batch is %lld: rows of all items follow one another as one matrix, with batch 1",
+    desc->a.formula ? "a" : "b", (long long)desc->batch);
   return status;
 }
 
@@ -35010,9 +35096,10 @@ static gemmepi_status gpi__convert_gradients(const gemmepi_linear_desc *layer, i
 }
 /* The matrices and vectors of a layer's steps, as descs of products take them. */
 
-/* A view of the layer as a desc takes it. */
+/* A view of the layer as a desc takes it: of A and B that text makes what is multiplied. */
 static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor) {
-  const gpi__view *view = &task->views[tensor];
+  int is_made = tensor <= GPI__L_B && task->made[tensor].formula != NULL;
+  const gpi__view *view = is_made ? &task->made[tensor].view : &task->views[tensor];
   gemmepi_matrix matrix;
   memset(&matrix, 0, sizeof matrix);
   if (view->bits != 1) /* RELU's mask takes no dtype */
@@ -35020,7 +35107,7 @@ static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor)
   matrix.transposed = view->transposed;
   matrix.ld = view->ld;
   matrix.batch_stride = view->batch_stride;
-  if (tensor <= GPI__L_DY && view->scale) {
+  if (tensor <= GPI__L_DY && view->scale && !is_made) {
     matrix.scale.mode = (gemmepi_scale_mode)view->scale;
     matrix.scale.batch_stride = task->views[GPI__L_SCALE_OF(tensor)].batch_stride;
   }
@@ -35214,7 +35301,7 @@ static gemmepi_status gpi__check_layers_gradient_name(const gemmepi_linear_desc 
   if (gpi__gradient_of(layer, i) < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is called %s, but there is no %s operand %s", i, operand->name,
       is_upstream ? "output" : "input", operand->name + (is_upstream ? 3 : 2));
-  if (gpi__place_of_name(layer->formula, operand->name) >= 0)
+  if (layer->formula && gpi__place_of_name(layer->formula, operand->name) >= 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.formula has %s, an operand that backward %s by itself: leave it out of the text",
       operand->name, is_upstream ? "reads" : "makes");
@@ -35643,10 +35730,14 @@ static gemmepi_status gpi__check_befores_formula(const gpi__draft *draft, int64_
 }
 
 /* Where y has not P's n columns, columns are counted otherwise, and a gradient that is one number for all has no width. */
-static gemmepi_status gpi__check_befores_widths(const gpi__draft *draft) {
+static int gpi__depends_on_width(const gpi__draft *draft) {
   const gpi__derivation *d = &draft->said;
-  GPI__UNSUPPORTED_IF(gpi__width_of_output(d, GPI__RESULT) != d->graph.n_width &&
-    (gpi__counts_columns(d) || !d->graph.nodes[d->printer.outputs[0].node].width),
+  return gpi__width_of_output(d, GPI__RESULT) != d->graph.n_width &&
+     (gpi__counts_columns(d) || !d->graph.nodes[d->printer.outputs[0].node].width);
+}
+
+static gemmepi_status gpi__check_befores_widths(const gpi__draft *draft) {
+  GPI__UNSUPPORTED_IF(gpi__depends_on_width(draft),
     "desc.before->formula counts columns, or has no gradient, where its y is not as wide as its P: "
     "leave before NULL, and give that layer's backward dA as its dy");
   return GEMMEPI_OK;
@@ -35671,7 +35762,7 @@ static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocat
 static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const gpi__draft *draft,
   const gemmepi_linear_desc *layer, size_t alignment, gpi__problem *problem) {
   gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, GPI__L_DA, layer->before->batch);
-  int exchanged = draft->said.desc.exchanged;
+  int exchanged = draft->task->exchanged;
   gemmepi_status status;
   desc.m = exchanged ? layer->k : layer->m;
   desc.n = exchanged ? layer->m : layer->k;
@@ -35686,6 +35777,16 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
   problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
   gpi__share_formulas(context, problem);
   return GEMMEPI_OK;
+}
+
+/* P that the gradient does not read, but its scale may be given. */
+static void gpi__forget_unread_before(gpi__layer_task *task) {
+  int32_t scale = task->views[GPI__L_BEFORE].scale;
+  if (task->beside[0] >= 0)
+    return;
+  memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
+  task->views[GPI__L_BEFORE].scale = scale;
+  memset(&task->views[GPI__L_SCALE_BEFORE], 0, sizeof task->views[GPI__L_SCALE_BEFORE]);
 }
 
 /* The layer before in the caller's order, with what its gradient here depends on. */
@@ -35721,17 +35822,269 @@ static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context, con
   if (!status)
     status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
   memcpy(task->beside, draft->beside, sizeof task->beside);
-  if (task->beside[0] < 0) { /* P is not read, but its scale may be given */
-    int32_t scale = task->views[GPI__L_BEFORE].scale;
-    memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
-    task->views[GPI__L_BEFORE].scale = scale;
-    memset(&task->views[GPI__L_SCALE_BEFORE], 0, sizeof task->views[GPI__L_SCALE_BEFORE]);
-  }
+  gpi__forget_unread_before(task);
   gpi__delete(&context->allocator, draft);
   task->views[GPI__L_DA] = problem->views[GPI__D];
   task->has_befores_formula = 1;
   task->operand_count = before->operand_count;
   return gpi__in_words_of_before(status);
+}
+/* A and B of a layer that text makes. The layer is one of what they make, and at the end what is stored is put in its place: each step that
+ multiplies one of both makes it again. dA goes through the gradient of A's text, as through that of a layer before. */
+
+typedef struct gpi__layers_made {
+  int is_given; /* 0: nothing is made, and nothing else counts */
+  gpi__problem problem; /* whose made is the layer's, folded, with a reference for each formula */
+  gpi__desc_of_made own; /* in the caller's order */
+  gemmepi_linear_desc through; /* what makes A of what is stored, as a layer before */
+  gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+} gpi__layers_made;
+
+/* Whether A's or B's text, folded, reads an operand. */
+static int gpi__text_reads(const gpi__layers_made *made, int factor, int operand) {
+  const gpi__kept_formula *kept = made->problem.made[factor].formula;
+  return kept && kept->placed.formula->operands[operand].used;
+}
+
+/* The caller's name of A or B, folded. */
+static const char *gpi__factor_name(const gemmepi_linear_desc *desc, int factor) {
+  return gpi__operand_names[(desc->order == GEMMEPI_COLUMN_MAJOR) != (factor == GPI__B) ? GPI__B : GPI__A];
+}
+
+/* Names, and that texts of a and b read inputs alone. */
+static gemmepi_status gpi__check_texts_operands(const gemmepi_linear_desc *desc, const gpi__layers_made *made) {
+  gemmepi_status status = gpi__check_layers_operands(desc);
+  int i, factor;
+  for (i = 0; i < desc->operand_count && !status; i++)
+    for (factor = GPI__A; factor <= GPI__B; factor++)
+      if (gpi__text_reads(made, factor, i) && gpi__layers_role(&desc->operands[i]) != GPI__IS_INPUT)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.formula reads %s; names that begin with dy_ are those of gradients "
+          "that come in: choose another name", gpi__factor_name(desc, factor), desc->operands[i].name);
+  return status;
+}
+
+/* desc: the caller's; layer: the same, folded, of which a and b become what is multiplied. */
+static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  size_t alignment, gemmepi_linear_desc *layer, gpi__layers_made *made) {
+  int exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
+  gemmepi_matmul_desc product;
+  gpi__problem *problem = &made->problem;
+  gpi__made a;
+  gemmepi_status status;
+  made->is_given = gpi__layer_makes_operands(desc);
+  if (!made->is_given)
+    return GEMMEPI_OK;
+  GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
+  product = gpi__product_of_layer(desc);
+  product.order = desc->order;
+  product.operands = desc->operands;
+  product.operand_count = desc->operand_count;
+  status = gpi__check_extents(&product);
+  if (status)
+    return status;
+  memset(problem, 0, sizeof *problem);
+  problem->batch = 1;
+  problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
+  status = gpi__make_operands(&context->allocator, &product, problem, &made->own);
+  if (!status)
+    status = gpi__check_texts_operands(desc, made);
+  if (status) {
+    gpi__free_formulas(problem, &context->allocator);
+    return status;
+  }
+  gpi__share_formulas(context, problem);
+  a = problem->made[0];
+  if (exchanged) {
+    problem->made[0] = problem->made[1];
+    problem->made[1] = a;
+  }
+  layer->a = exchanged ? made->own.desc.b : made->own.desc.a;
+  layer->b = exchanged ? made->own.desc.a : made->own.desc.b;
+  layer->operands = made->own.operands;
+  return GEMMEPI_OK;
+}
+
+/* >>dA */
+
+/* Which gradients of operands there are. */
+static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc,
+  const gpi__layers_made *made, uint64_t folded_flags) {
+  const char *a = gpi__factor_name(desc, GPI__A), *b = gpi__factor_name(desc, GPI__B);
+  int i;
+  for (i = 0; i < desc->operand_count; i++) {
+    const gemmepi_operand *operand = &desc->operands[i];
+    int of = gpi__layers_role(operand) == GPI__IS_GRADIENT ? gpi__gradient_of(desc, i) : -1;
+    if (of < 0)
+      continue;
+    GPI__UNSUPPORTED_IF(gpi__text_reads(made, GPI__B, of),
+      "desc.operands[%d] is %s, but desc.%s.formula reads %s: only what desc.%s.formula alone reads has a gradient here",
+      i, operand->name, b, desc->operands[of].name, a);
+    GPI__INVALID_IF(gpi__text_reads(made, GPI__A, of) && !(folded_flags & GEMMEPI_LINEAR_DA),
+      "desc.operands[%d] is %s, but desc.flags has no LINEAR_D%s, with which the gradients of "
+      "what desc.%s.formula reads are made", i, operand->name, a[0] == 'a' ? "A" : "B", a);
+    GPI__INVALID_IF(!gpi__text_reads(made, GPI__A, of) && !desc->formula,
+      "desc.operands[%d] is %s, but no formula of this backward reads %s", i, operand->name, desc->operands[of].name);
+  }
+  return GEMMEPI_OK;
+}
+
+/* What a gradient through A's text is not for. layer: folded. */
+static gemmepi_status gpi__check_through_text(const gemmepi_linear_desc *desc,
+  const gemmepi_linear_desc *layer, gemmepi_dtype stored) {
+  const char *a = gpi__factor_name(desc, GPI__A), *of = a[0] == 'a' ? "A" : "B";
+  int i;
+  GPI__INVALID_IF(gpi__is_packed((int)stored) || stored == GEMMEPI_I8,
+    "desc.flags has LINEAR_D%s, but desc.%s.dtype is %s, a type without a gradient: leave the flag out",
+    of, a, gpi__dtype(stored)->name);
+  GPI__UNSUPPORTED_IF(desc->formula, "desc.flags has LINEAR_D%s, and desc.formula and desc.%s.formula are both given, but a "
+    "backward has one formula's gradient: leave the flag out, and derive the text of %s with gemmepi_derive", of, a, a);
+  GPI__INVALID_IF(layer->flags & GEMMEPI_ACCUMULATE_DA,
+    "desc.flags has ACCUMULATE_D%s with desc.%s.formula, but d%s is overwritten by what goes through it: leave the flag out",
+    of, a, a);
+  for (i = 0; i < desc->operand_count; i++) {
+    int role = gpi__layers_role(&desc->operands[i]);
+    GPI__UNSUPPORTED_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
+      "desc.operands[%d] (of %s) is that of an output, which LINEAR_D%s through desc.%s.formula does not go with",
+      i, desc->operands[i].name, of, a);
+  }
+  return GEMMEPI_OK;
+}
+
+/* The operands as A's text has them, whose widths count from what is stored. */
+static void gpi__list_through_text(const gemmepi_linear_desc *desc, gpi__layers_made *made, int exchanged) {
+  int i, other, width = made->problem.made[GPI__A].formula->placed.formula->operands[GPI__RESULT].width;
+  for (i = 0; i < desc->operand_count; i++) {
+    made->operands[i] = desc->operands[i];
+    if (gpi__layers_role(&desc->operands[i]) == GPI__IS_INPUT && !gpi__text_reads(made, GPI__A, i))
+      gpi__put_placeholder(&made->operands[i]);
+    other = 0; /* those of a third width have been refused */
+    gpi__count_from_value(&made->operands[i], exchanged, width, &other);
+  }
+}
+
+/* Of backward: what is refused, and A's text as the formula of a layer before, if dA goes through it. layer: folded. */
+static gemmepi_status gpi__start_through_text(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
+  gpi__layers_made *made, gpi__layer_task *task) {
+  int exchanged = task->exchanged;
+  const gemmepi_matrix *stored = exchanged ? &desc->b : &desc->a;
+  gemmepi_linear_desc *through = &made->through;
+  gemmepi_status status =
+    made->is_given ? gpi__check_texts_gradients(desc, made, layer->flags) : GEMMEPI_OK;
+  if (!made->is_given)
+    return GEMMEPI_OK;
+  GPI__UNSUPPORTED_IF(!status && desc->before,
+    "desc.before is given, and desc.%s.formula: leave before NULL, and give that layer's backward d%s as its dy",
+    desc->a.formula ? "a" : "b", exchanged ? "b" : "a");
+  GPI__UNSUPPORTED_IF(!status && made->problem.made[GPI__B].formula && layer->flags & GEMMEPI_LINEAR_DB,
+    "desc.flags has LINEAR_D%s, but desc.%s is made by a formula: only d%s goes through one. Leave the flag out",
+    exchanged ? "A" : "B", exchanged ? "a" : "b", exchanged ? "b" : "a");
+  if (status || !made->problem.made[GPI__A].formula || !(layer->flags & GEMMEPI_LINEAR_DA))
+    return status;
+  status = gpi__check_through_text(desc, layer, (gemmepi_dtype)made->own.stored[exchanged].dtype);
+  memset(through, 0, sizeof *through);
+  through->order = (gemmepi_order)(exchanged != (stored->transposed != 0));
+  through->batch = 1;
+  through->a.dtype = through->y.dtype = layer->a.dtype;
+  through->formula = stored->formula;
+  through->formula_value = gpi__factor_name(desc, GPI__A);
+  through->operands = made->operands;
+  through->operand_count = desc->operand_count;
+  through->flags = GEMMEPI_LINEAR_SAVED;
+  gpi__list_through_text(desc, made, through->order == GEMMEPI_COLUMN_MAJOR);
+  layer->before = through;
+  task->goes_through_a = 1;
+  return status;
+}
+
+static gemmepi_status gpi__draft_through_text(gpi__draft *draft, const gemmepi_allocator *allocator) {
+  uint32_t uses = 0;
+  int64_t columns;
+  gemmepi_status status;
+  draft->is_before = draft->said.desc.is_of_operand = draft->said.desc.without_result = 1;
+  status = gpi__read_formula(draft, allocator, &columns, &uses);
+  if (!status)
+    status = gpi__draft_gradients(draft);
+  GPI__UNSUPPORTED_IF(!status && gpi__depends_on_width(draft),
+    "desc.formula counts columns, or has no gradient, where what it makes is not as wide as "
+    "what is stored: leave the flag of its gradient out");
+  return status;
+}
+
+/* Puts a sentence about A's text in the words of this layer. */
+static gemmepi_status gpi__in_words_of_text(gemmepi_status status, const gpi__layer_task *task) {
+  gpi__renaming names[] = {{"desc.formula", "desc.a.formula"},
+        {"desc.before->formula", "desc.a.formula"},
+        {"desc.g", "desc.da"}};
+  if (task->exchanged) {
+    names[0].to = names[1].to = "desc.b.formula";
+    names[2].to = "desc.db";
+  }
+  if (status)
+    gpi__rename_error(names, GPI__COUNT(names));
+  return status;
+}
+
+/* dA's product: its problem, with the gradient of A's text. */
+static gemmepi_status gpi__convert_through_text(gemmepi_context *context, const gemmepi_linear_desc *layer,
+  const gpi__layers_made *made, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
+  const gpi__view *stored = &made->own.stored[task->exchanged];
+  gpi__layer_task of_text;
+  gpi__draft *draft;
+  gemmepi_status status;
+  task->views[GPI__L_BEFORE] = *stored;
+  task->views[GPI__L_BEFORE].transposed = 0;
+  task->views[GPI__L_SCALE_BEFORE] = made->own.scales[task->exchanged];
+  of_text = *task;
+  of_text.m = stored->lines;
+  of_text.n = stored->length;
+  of_text.batch = 1;
+  of_text.g_dtype = (int32_t)layer->da.dtype;
+  draft = gpi__new_draft(&context->allocator, &made->through, &of_text);
+  if (!draft)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gpi__draft_through_text(draft, &context->allocator);
+  if (!status)
+    status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
+  memcpy(task->beside, draft->beside, sizeof task->beside);
+  gpi__delete(&context->allocator, draft);
+  gpi__forget_unread_before(task);
+  task->views[GPI__L_DA] = problem->views[GPI__D];
+  task->views[GPI__L_DA].transposed = layer->a.transposed;
+  task->has_befores_formula = 1;
+  return gpi__in_words_of_text(status, task);
+}
+
+/* >>the end */
+
+/* Puts what is stored in the place of what is made of it. Where something was wrong the references are given back. */
+static gemmepi_status gpi__finish_layers_operands(gemmepi_context *context, gemmepi_status status,
+  const gemmepi_linear_desc *desc, gpi__layers_made *made, gpi__layer_task *task, gpi__problem *problem) {
+  gemmepi_matmul_desc listed;
+  int i;
+  if (!made->is_given)
+    return status;
+  memset(&listed, 0, sizeof listed);
+  listed.operands = desc->operands;
+  listed.operand_count = desc->operand_count;
+  for (i = GPI__A; i <= GPI__B && !status && !task->goes_through_a; i++)
+    status = gpi__check_apart(&listed, problem->formula, made->problem.made[i].formula);
+  if (status) {
+    gpi__drop_formulas(context, &made->problem);
+    gpi__drop_formulas(context, problem);
+    memset(problem, 0, sizeof *problem);
+    return status;
+  }
+  for (i = GPI__A; i <= GPI__B; i++) {
+    problem->made[i] = made->problem.made[i];
+    if (!problem->made[i].formula)
+      continue;
+    task->made[i].formula = problem->made[i].formula;
+    task->made[i].view = task->views[i];
+    task->made[i].view.alignment = 256;
+    task->views[i] = made->own.stored[task->exchanged ? !i : i];
+    task->views[GPI__L_SCALE_OF(i)] = made->own.scales[task->exchanged ? !i : i];
+  }
+  return GEMMEPI_OK;
 }
 /* desc to task, with the problem of the step that has the layer's formula. */
 
@@ -35872,6 +36225,7 @@ static void gpi__use_outputs(const gemmepi_linear_desc *desc, gpi__layer_task *t
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   int backward, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
   gemmepi_linear_desc layer, callers, of_g, with_forward, before;
+  gpi__layers_made made;
   gemmepi_status status;
   memset(task, 0, sizeof *task);
   memset(problem, 0, sizeof *problem);
@@ -35892,11 +36246,17 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     status = gpi__check_layer_flags(desc, 1);
   if (status)
     return status;
-  callers = layer = gpi__fold_layer(desc);
+  layer = gpi__fold_layer(desc);
+  status = gpi__make_layers_operands(context, desc, alignment, &layer, &made);
+  if (status)
+    return status;
+  callers = layer;
   gpi__start_layer_task(&layer, backward, desc->order == GEMMEPI_COLUMN_MAJOR, task);
   status = backward && desc->before ? gpi__convert_before(desc, &layer, &before, task) : GEMMEPI_OK;
   if (!backward)
     layer.before = NULL;
+  else if (!status)
+    status = gpi__start_through_text(desc, &layer, &made, task);
   if (!status)
     status = gpi__convert_forward(&layer, backward, alignment, task);
   if (!status)
@@ -35908,12 +36268,15 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     status = gpi__convert_workspace_limit(&layer, task);
   if (!status && backward && !layer.formula)
     status = gpi__convert_gradients(&layer, 0, alignment, task);
-  task->operand_count = GPI__FORMULA(&layer) ? layer.operand_count : 0;
+  task->operand_count = GPI__FORMULA(&layer) || made.is_given ? layer.operand_count : 0;
   if (!status && GPI__FORMULA(&layer))
     status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
   if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
-    status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
+    status = made.is_given
+        ? gpi__convert_through_text(context, &layer, &made, alignment, task, problem)
+        : gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
   task->formula = problem->formula;
+  status = gpi__finish_layers_operands(context, status, desc, &made, task, problem);
   if (!status)
     gpi__use_tensors(task, backward);
   if (!status && backward && layer.flags & GEMMEPI_LINEAR_FORWARD)
@@ -36016,10 +36379,31 @@ static gemmepi_status gpi__normalise_step(const gpi__linear_plan *layer, gpi__st
   return status;
 }
 
+/* Where a product multiplies A or B of the layer that text makes, what is stored is put in its place, and the text with it. */
+static void gpi__put_made(const gpi__layer_task *task, const gpi__step *step, gpi__problem *problem) {
+  int i, from;
+  for (i = GPI__A; i <= GPI__B; i++) {
+    from = step->sources[i];
+    if ((from != GPI__L_A && from != GPI__L_B) || !task->made[from].formula || !problem->views[i].dtype)
+      continue;
+    problem->made[i].formula = task->made[from].formula;
+    problem->made[i].view = problem->views[i];
+    problem->made[i].view.alignment = 256; /* workspace's */
+    problem->views[i] = task->views[from];
+    problem->views[i].transposed = problem->made[i].view.transposed;
+    problem->views[GPI__SCALE_OF(i)] = task->views[GPI__L_SCALE_OF(from)];
+  }
+  gpi__list_operands(problem);
+}
+
 /* The product of a step. */
-static gemmepi_status gpi__build_step(gpi__linear_plan *layer, const gpi__problem *problem, gpi__step *step) {
+static gemmepi_status gpi__build_step(gpi__linear_plan *layer, const gpi__problem *given, gpi__step *step) {
   gemmepi_plan *plan = NULL;
-  gemmepi_status status = gpi__build_plan(layer->base.context, problem, &plan);
+  gpi__problem problem = *given;
+  gemmepi_status status;
+  if (gpi__makes_factors(&layer->task))
+    gpi__put_made(&layer->task, step, &problem);
+  status = gpi__build_plan(layer->base.context, &problem, &plan);
   step->product = (gpi__matmul_plan *)plan;
   return status;
 }
@@ -36471,10 +36855,10 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *f
   step->sources[GPI__A] = (int8_t)factors->g_source;
   step->sources[GPI__B] = (int8_t)factors->b_source;
   step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
-  if (task->has_befores_formula)
-    return gpi__add_da_by_formula(layer, &desc, formula, step);
   if (da.transposed)
     gpi__turn_product(&desc, step);
+  if (task->has_befores_formula)
+    return gpi__add_da_by_formula(layer, &desc, formula, step);
   return gpi__build_product_step(layer, step, &desc);
 }
 
@@ -36585,6 +36969,7 @@ static void gpi__drop_layers_formula(const gpi__linear_plan *layer) {
   gpi__problem formula;
   memset(&formula, 0, sizeof formula);
   formula.formula = layer->task.formula;
+  memcpy(formula.made, layer->task.made, sizeof formula.made);
   gpi__drop_formulas(layer->base.context, &formula);
 }
 
@@ -36683,6 +37068,8 @@ static int gpi__is_divisible(const gpi__layer_task *task) {
   for (i = 0; i < task->operand_count; i++)
     if (placed->formula->operands[i].used && placed->operands[i].row_period)
       return 0;
+  if (gpi__makes_factors(task)) /* whose operands have rows, too */
+    return 0;
   return task->batch <= 1 && !(placed->formula->indices & rows) &&
      task->views[GPI__L_A].scale <= GEMMEPI_SCALE_TENSOR;
 }
@@ -36862,7 +37249,7 @@ static int gpi__is_given_g(const gpi__layer_task *task) {
 
 /* The arguments that operands are listed in. */
 static const gemmepi_linear_args *gpi__args_of_operands(const gpi__layer_task *task, const gemmepi_linear_args *args) {
-  return task->has_befores_formula ? args->before : args;
+  return gpi__reads_befores_operands(task) ? args->before : args;
 }
 
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args, void *pointers[GPI__L_ALL]) {
@@ -36889,6 +37276,10 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
   inputs[GPI__L_SCALE_DY] = args->scale_dy;
   inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
   inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
+  if (task->goes_through_a) {
+    inputs[GPI__L_BEFORE] = inputs[GPI__L_A];
+    inputs[GPI__L_SCALE_BEFORE] = inputs[GPI__L_SCALE_A];
+  }
   memset(pointers, 0, GPI__L_ALL * sizeof(void *));
   memcpy(pointers, inputs, sizeof inputs);
   if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operands)
@@ -36900,13 +37291,15 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
 /* The arrays of a formula's operands, and the pointers of the layer before. */
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
   GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before, "args.before is given, but desc.before is NULL");
-  GPI__INVALID_IF((gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) && !args->before,
+  GPI__INVALID_IF(!task->goes_through_a &&
+    (gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) && !args->before,
     "args.before is NULL; this backward needs it, as desc.before is given");
-  if (!gpi__has_own_formula(task) && (args->operands || args->operand_scales) && !gpi__is_given_g(task))
+  if (!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
+    (args->operands || args->operand_scales) && !gpi__is_given_g(task))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
       args->operands ? "operands" : "operand_scales");
   if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
-    const char *of = task->has_befores_formula ? "before->" : "";
+    const char *of = gpi__reads_befores_operands(task) ? "before->" : "";
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
       of, of, (int)task->operand_count);
   }
@@ -36988,9 +37381,10 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
 static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *task, int tensor, const void *pointer) {
   int place = tensor - GPI__L_OPERAND_SCALES;
   char room[128];
-  if (place >= 0 && place < task->operand_count && pointer && !task->formula->placed.operands[place].scale)
+  if (place >= 0 && place < task->operand_count && pointer &&
+    !gpi__layers_formula_with(task, place)->placed.operands[place].scale)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc%s has no scale.mode for it",
-      gpi__layer_pointers_name(task, tensor, room), pointer, task->has_befores_formula ? ".before" : "");
+      gpi__layer_pointers_name(task, tensor, room), pointer, gpi__reads_befores_operands(task) ? ".before" : "");
   return GEMMEPI_OK;
 }
 
@@ -36998,7 +37392,8 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
 static int gpi__layers_alignment(const gpi__layer_task *task, int tensor) {
   int alignment = gpi__layer_view(task, tensor)->alignment;
   if (tensor >= GPI__L_OPERANDS && tensor < GPI__L_OPERAND_SCALES && alignment < task->alignment &&
-    task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind >= GEMMEPI_PER_ROW)
+    gpi__layers_formula_with(task, tensor - GPI__L_OPERANDS) ->placed.formula->operands[tensor - GPI__L_OPERANDS]
+    .kind >= GEMMEPI_PER_ROW)
     return task->alignment;
   return alignment;
 }
@@ -37081,7 +37476,9 @@ static int64_t gpi__elements_to_row(const gpi__layer_task *task, int tensor, int
     return first * view->ld;
   if (tensor < GPI__L_OPERANDS || tensor >= GPI__L_OPERAND_SCALES)
     return 0;
-  kind = task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind;
+  kind = gpi__layers_formula_with(task, tensor - GPI__L_OPERANDS)
+       ->placed.formula->operands[tensor - GPI__L_OPERANDS]
+       .kind;
   return kind >= GEMMEPI_FULL ? first * view->ld : kind == GEMMEPI_PER_ROW ? first : 0;
 }
 
@@ -37178,7 +37575,7 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
   if (gpi__writes_nothing(problem))
     return GEMMEPI_OK;
   gpi__point_step(step, problem, run, &arguments);
-  if (GPI__FORMULA(problem))
+  if (GPI__FORMULA(problem) || gpi__makes_operands(problem))
     gpi__point_operands(&layer->task, run, &operands, &arguments);
 #ifndef GEMMEPI_NO_HOST
   if (layer->base.context->is_host)
@@ -37495,6 +37892,8 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base, const 
       gpi__append_epilogue(text, task->before);
     gpi__append(text, " of the layer before");
   }
+  if (task->goes_through_a)
+    gpi__append(text, ", dA through the formula of %s", task->exchanged ? "b" : "a");
   if (layer->blocks[GPI__FIRST_BLOCK])
     gpi__append(text, ": by blocks of %lld rows", (long long)layer->block_rows);
   else
@@ -37559,7 +37958,9 @@ static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tu
 /* Forward, and backward. */
 static const gpi__plan_row gpi__layer_plans[2] = {
   {GEMMEPI_PLAN_LINEAR,
-  {offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc), {0, 0}},
+  {offsetof(gemmepi_linear_desc, formula),
+   sizeof(gemmepi_linear_desc),
+   {offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula)}},
   gpi__make_layer,
   gpi__workspace_of_layer,
   gpi__run_layer,
@@ -37567,7 +37968,9 @@ static const gpi__plan_row gpi__layer_plans[2] = {
   gpi__explain_layer,
   gpi__tune_layer},
   {GEMMEPI_PLAN_LINEAR_BACKWARD,
-  {offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc), {0, 0}},
+  {offsetof(gemmepi_linear_desc, formula),
+   sizeof(gemmepi_linear_desc),
+   {offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula)}},
   gpi__make_layer,
   gpi__workspace_of_layer,
   gpi__run_layer,
@@ -37595,7 +37998,8 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
 
 /* Of the pointers to operands of a formula. */
 static uintptr_t gpi__bits_of_operands(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args, int backward) {
-  int i, count = desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
+  int has_text = desc->formula || gpi__layer_makes_operands(desc);
+  int i, count = has_text && desc->operands && args->operands ? desc->operand_count : 0;
   uintptr_t bits = 0;
   for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
     if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || gpi__layers_role(&desc->operands[i]) < GPI__IS_GRADIENT))

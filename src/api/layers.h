@@ -90,6 +90,14 @@
    scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period or block_rows above 1 (column-major:
    column, columns, a column_period, block_columns above 1).
 
+   a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
+   desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
+   multiplies it makes it again. DA (column-major: DB) then is the gradient of a as it is stored, through its text's gradient, in the
+   product that makes it, and operands d_NAME are those of what that text reads, as of desc.formula's; a is in a type with a
+   gradient, da is overwritten, desc.formula and before are NULL (with DY_IS_G formula does not count), and sums over
+   columns (d_NAME of PER_ROW and SCALAR) need a text as wide as a. Of what b.formula (column-major: a.formula) reads, and of b then, there is no gradient: leave DB
+   (DA) out. batch is 1, and a backward without d has one block. To derive more: gemmepi_derive.
+
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
    PER_ROW (column-major: PER_COLUMN) or FULL. Neither SAVED nor RECOMPUTE goes with it, and args.preact is NULL; forward ignores it. */
@@ -104,7 +112,7 @@ typedef struct gemmepi_linear_desc {
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
     gemmepi_matrix a, b;   /* dtype 0: F32, a's */
-    gemmepi_matrix y;      /* dtype 0: a's, BF16 where a is E4M3 or E5M2 */
+    gemmepi_matrix y;      /* dtype 0: a's (as it is multiplied), BF16 where a is E4M3 or E5M2 */
     gemmepi_matrix preact; /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED */
     gemmepi_matrix dy;     /* dtype 0: y's; with DY_IS_G BF16 where that is E4M3 or E5M2 */
     gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */

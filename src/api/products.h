@@ -231,7 +231,7 @@ typedef struct gemmepi_matrix {
     int64_t batch_stride;
     gemmepi_scale scale; /* zero: 1 for every element */
 
-    /* a and b of gemmepi_matmul_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
+    /* a and b of gemmepi_matmul_desc and gemmepi_linear_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
        rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then */
     const char *formula;
     gemmepi_dtype compute_dtype; /* 0: dtype where that is F16 or BF16, else the other operand's where that is F32, F16, BF16 or F64, else BF16 */

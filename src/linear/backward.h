@@ -182,10 +182,10 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *f
     step->sources[GPI__A] = (int8_t)factors->g_source;
     step->sources[GPI__B] = (int8_t)factors->b_source;
     step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
-    if (task->has_befores_formula)
-        return gpi__add_da_by_formula(layer, &desc, formula, step);
     if (da.transposed)
         gpi__turn_product(&desc, step);
+    if (task->has_befores_formula)
+        return gpi__add_da_by_formula(layer, &desc, formula, step);
     return gpi__build_product_step(layer, step, &desc);
 }
 

@@ -25,11 +25,15 @@ static gemmepi_status gpi__check_befores_formula(const gpi__draft *draft, int64_
 }
 
 /* Where y has not P's n columns, columns are counted otherwise, and a gradient that is one number for all has no width. */
-static gemmepi_status gpi__check_befores_widths(const gpi__draft *draft) {
+static int gpi__depends_on_width(const gpi__draft *draft) {
     const gpi__derivation *d = &draft->said;
+    return gpi__width_of_output(d, GPI__RESULT) != d->graph.n_width &&
+           (gpi__counts_columns(d) || !d->graph.nodes[d->printer.outputs[0].node].width);
+}
+
+static gemmepi_status gpi__check_befores_widths(const gpi__draft *draft) {
     GPI__UNSUPPORTED_IF(
-        gpi__width_of_output(d, GPI__RESULT) != d->graph.n_width &&
-            (gpi__counts_columns(d) || !d->graph.nodes[d->printer.outputs[0].node].width),
+        gpi__depends_on_width(draft),
         "desc.before->formula counts columns, or has no gradient, where its y is not as wide as its P: "
         "leave before NULL, and give that layer's backward dA as its dy");
     return GEMMEPI_OK;
@@ -55,7 +59,7 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
                                                  const gemmepi_linear_desc *layer, size_t alignment,
                                                  gpi__problem *problem) {
     gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, GPI__L_DA, layer->before->batch);
-    int exchanged = draft->said.desc.exchanged;
+    int exchanged = draft->task->exchanged;
     gemmepi_status status;
     desc.m = exchanged ? layer->k : layer->m;
     desc.n = exchanged ? layer->m : layer->k;
@@ -70,6 +74,16 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
     problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
     gpi__share_formulas(context, problem);
     return GEMMEPI_OK;
+}
+
+/* P that the gradient does not read, but its scale may be given. */
+static void gpi__forget_unread_before(gpi__layer_task *task) {
+    int32_t scale = task->views[GPI__L_BEFORE].scale;
+    if (task->beside[0] >= 0)
+        return;
+    memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
+    task->views[GPI__L_BEFORE].scale = scale;
+    memset(&task->views[GPI__L_SCALE_BEFORE], 0, sizeof task->views[GPI__L_SCALE_BEFORE]);
 }
 
 /* The layer before in the caller's order, with what its gradient here depends on. */
@@ -108,12 +122,7 @@ static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context,
     if (!status)
         status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
     memcpy(task->beside, draft->beside, sizeof task->beside);
-    if (task->beside[0] < 0) { /* P is not read, but its scale may be given */
-        int32_t scale = task->views[GPI__L_BEFORE].scale;
-        memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
-        task->views[GPI__L_BEFORE].scale = scale;
-        memset(&task->views[GPI__L_SCALE_BEFORE], 0, sizeof task->views[GPI__L_SCALE_BEFORE]);
-    }
+    gpi__forget_unread_before(task);
     gpi__delete(&context->allocator, draft);
     task->views[GPI__L_DA] = problem->views[GPI__D];
     task->has_befores_formula = 1;

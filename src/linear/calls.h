@@ -53,7 +53,9 @@ static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tu
 /* Forward, and backward. */
 static const gpi__plan_row gpi__layer_plans[2] = {
     {GEMMEPI_PLAN_LINEAR,
-     {offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc), {0, 0}},
+     {offsetof(gemmepi_linear_desc, formula),
+      sizeof(gemmepi_linear_desc),
+      {offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula)}},
      gpi__make_layer,
      gpi__workspace_of_layer,
      gpi__run_layer,
@@ -61,7 +63,9 @@ static const gpi__plan_row gpi__layer_plans[2] = {
      gpi__explain_layer,
      gpi__tune_layer},
     {GEMMEPI_PLAN_LINEAR_BACKWARD,
-     {offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc), {0, 0}},
+     {offsetof(gemmepi_linear_desc, formula),
+      sizeof(gemmepi_linear_desc),
+      {offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula)}},
      gpi__make_layer,
      gpi__workspace_of_layer,
      gpi__run_layer,
@@ -94,7 +98,8 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
 /* Of the pointers to operands of a formula. */
 static uintptr_t gpi__bits_of_operands(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args,
                                        int backward) {
-    int i, count = desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
+    int has_text = desc->formula || gpi__layer_makes_operands(desc);
+    int i, count = has_text && desc->operands && args->operands ? desc->operand_count : 0;
     uintptr_t bits = 0;
     for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
         if (desc->operands[i].kind >= GEMMEPI_PER_ROW &&

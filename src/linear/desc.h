@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_LINEAR_DESC_H
 #define GEMMEPI_LINEAR_DESC_H
 
+#include "../problem/made.h"
 #include "../problem/rules.h"
 #include "layer.h"
 
@@ -24,6 +25,19 @@ static void gpi__exchange_layer(gemmepi_linear_desc *layer) {
     layer->flags = gpi__exchange_bits(layer->flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
 }
 
+static int gpi__layer_makes_operands(const gemmepi_linear_desc *layer) {
+    return layer->a.formula || layer->b.formula;
+}
+
+/* The type in which op(A) is multiplied. */
+static gemmepi_dtype gpi__multiplied_in_layer(const gemmepi_linear_desc *layer) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.a = layer->a;
+    desc.b = layer->b;
+    return gpi__multiplied_dtype(&desc, GPI__A);
+}
+
 /* The row-major layer of a column-major one. */
 static gemmepi_linear_desc gpi__fold_layer(const gemmepi_linear_desc *desc) {
     gemmepi_linear_desc folded = *desc;
@@ -34,7 +48,9 @@ static gemmepi_linear_desc gpi__fold_layer(const gemmepi_linear_desc *desc) {
     if (!folded.b.dtype)
         folded.b.dtype = folded.a.dtype;
     if (!folded.y.dtype)
-        folded.y.dtype = gpi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
+        folded.y.dtype = gpi__multiplied_in_layer(&folded);
+    if (!desc->y.dtype && gpi__is_fp8((int)folded.y.dtype))
+        folded.y.dtype = GEMMEPI_BF16;
     if (!folded.da.dtype)
         folded.da.dtype = gpi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
     if (!folded.db.dtype)
@@ -71,7 +87,7 @@ static int gpi__asks_for_gradients(const gemmepi_linear_desc *desc) {
 /* The layer as backward has it that is given G, of which a dtype of 8 bits is none: what made Y of P does not matter. */
 static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
     GPI__INVALID_IF(
-        gpi__asks_for_gradients(desc),
+        !gpi__layer_makes_operands(desc) && gpi__asks_for_gradients(desc),
         "desc.flags has LINEAR_DY_IS_G, but desc.operands has gradients d_NAME, which need dY: leave "
         "out one or the other");
     *layer = *desc;
@@ -81,8 +97,10 @@ static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_l
     layer->has_parameter = 0;
     layer->activation_parameter = 0;
     layer->formula = layer->formula_value = layer->formula_result = NULL;
-    layer->operands = NULL;
-    layer->operand_count = 0;
+    if (!gpi__layer_makes_operands(desc)) {
+        layer->operands = NULL;
+        layer->operand_count = 0;
+    }
     layer->workspace_limit = 0;
     layer->flags &= ~(GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
     return GEMMEPI_OK;
@@ -128,8 +146,37 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
     return GEMMEPI_OK;
 }
 
+static gemmepi_status gpi__check_layers_list(const gemmepi_linear_desc *desc) {
+    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
+                    "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
+                    GPI__LAYER_OPERANDS);
+    GPI__INVALID_IF(desc->operand_count && !desc->operands,
+                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+    return GEMMEPI_OK;
+}
+
+/* Operands of texts of a and b alone: nothing assigns an output. */
+static gemmepi_status gpi__check_list_without_formula(const gemmepi_linear_desc *desc) {
+    gemmepi_status status = gpi__check_without_formula(NULL, 0, desc->formula_value, desc->formula_result);
+    int i;
+    if (!status)
+        status = gpi__check_layers_list(desc);
+    for (i = 0; i < desc->operand_count && !status; i++) {
+        int role = gpi__layers_role(&desc->operands[i]);
+        if (role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM)
+            return gpi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.operands[%d] (of %s) is %s, but desc.formula is NULL, which would assign it", i,
+                desc->operands[i].name ? desc->operands[i].name : "NULL",
+                role == GPI__IS_OUTPUT ? "an output" : "the gradient of an output");
+    }
+    return status;
+}
+
 /* What a desc without a formula leaves 0, and one with a formula. */
 static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
+    if (!desc->formula && gpi__layer_makes_operands(desc))
+        return gpi__check_list_without_formula(desc);
     if (!desc->formula)
         return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
                                           desc->formula_result);
@@ -143,15 +190,10 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
         desc->flags & GEMMEPI_LINEAR_RESIDUAL,
         "desc.flags has LINEAR_RESIDUAL with desc.formula: make the residual an operand of it, and "
         "add that in the text");
-    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
-                    "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
-                    GPI__LAYER_OPERANDS);
-    GPI__INVALID_IF(desc->operand_count && !desc->operands,
-                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
-    return GEMMEPI_OK;
+    return gpi__check_layers_list(desc);
 }
 
-/* A layer's operands are what is stored. */
+/* Only a and b may be made by text, of a layer with one item. */
 static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc) {
     const gemmepi_matrix *const matrices[] = {&desc->a,  &desc->b,  &desc->y,  &desc->preact,
                                               &desc->dy, &desc->da, &desc->db, &desc->residual};
@@ -159,7 +201,13 @@ static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc
     gemmepi_status status = GEMMEPI_OK;
     size_t i;
     for (i = 0; i < GPI__COUNT(names) && !status; i++)
-        status = gpi__check_is_stored(names[i], matrices[i]);
+        if (i > 1 || !matrices[i]->formula)
+            status = gpi__check_is_stored(names[i], matrices[i]);
+    GPI__UNSUPPORTED_IF(
+        !status && gpi__layer_makes_operands(desc) && desc->batch > 1,
+        "desc.%s.formula is given, but desc.batch is %lld: rows of all items follow one another "
+        "as one matrix, with batch 1",
+        desc->a.formula ? "a" : "b", (long long)desc->batch);
     return status;
 }
 

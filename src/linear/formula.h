@@ -78,7 +78,7 @@ static gemmepi_status gpi__check_layers_gradient_name(const gemmepi_linear_desc 
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.operands[%d] is called %s, but there is no %s operand %s", i, operand->name,
                          is_upstream ? "output" : "input", operand->name + (is_upstream ? 3 : 2));
-    if (gpi__place_of_name(layer->formula, operand->name) >= 0)
+    if (layer->formula && gpi__place_of_name(layer->formula, operand->name) >= 0)
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.formula has %s, an operand that backward %s by itself: leave it out of the text",

@@ -89,6 +89,9 @@ typedef struct gpi__layer_task {
         has_befores_formula; /* and `formula` is dA's, the gradient of that layer's formula; operands are that layer's, too */
     uint32_t used; /* bit t: this direction has tensor t */
     uint32_t written;
+    int32_t
+        goes_through_a; /* likewise, but `formula` is the gradient of a's own text, and P of the layer before is a as it is stored */
+    gpi__made made[2]; /* A and B that text makes, whose views are of what is stored */
     struct gpi__kept_formula
         *formula;            /* that this direction's one step with a formula has; NULL: the layer has none */
     int32_t operand_count;   /* of the caller's, which are the formula's first ones */
@@ -110,12 +113,36 @@ static int gpi__has_own_formula(const gpi__layer_task *task) {
     return task->formula && !task->has_befores_formula;
 }
 
+/* Whether operands are those of the layer before. */
+static int gpi__reads_befores_operands(const gpi__layer_task *task) {
+    return task->has_befores_formula && !task->goes_through_a;
+}
+
+static int gpi__makes_factors(const gpi__layer_task *task) {
+    return GPI__HAS_FORMULAS && (task->made[0].formula || task->made[1].formula);
+}
+
+/* The formula that an operand belongs to: the first that reads or assigns it, else any. NULL: there is none. */
+static const gpi__kept_formula *gpi__layers_formula_with(const gpi__layer_task *task, int place) {
+    const gpi__kept_formula *all[3], *any = NULL;
+    int i;
+    all[0] = GPI__FORMULA(task);
+    all[1] = GPI__FORMULA(&task->made[0]);
+    all[2] = GPI__FORMULA(&task->made[1]);
+    for (i = 0; i < 3; i++) {
+        if (all[i] && all[i]->placed.formula->operands[place].used)
+            return all[i];
+        any = any ? any : all[i];
+    }
+    return any;
+}
+
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
 static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor) {
     if (tensor >= GPI__L_OPERAND_SCALES)
         return &gpi__one_f32;
     if (tensor >= GPI__L_OPERANDS)
-        return &task->formula->views[tensor - GPI__L_OPERANDS];
+        return &gpi__layers_formula_with(task, tensor - GPI__L_OPERANDS)->views[tensor - GPI__L_OPERANDS];
     return &task->views[tensor];
 }
 
@@ -123,25 +150,29 @@ static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor)
 static int gpi__is_layers_number(const gpi__layer_task *task, int tensor) {
     int place = tensor - GPI__L_OPERANDS;
     return place >= 0 && place < task->operand_count &&
-           task->formula->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
+           gpi__layers_formula_with(task, place)->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
 }
 
 /* Whether this direction needs a pointer to it. */
 static int gpi__layer_has(const gpi__layer_task *task, int tensor) {
     int is_scale = tensor >= GPI__L_OPERAND_SCALES;
     int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
+    if (place >= 0 && place < task->operand_count) {
+        const gpi__placed_formula *placed = &gpi__layers_formula_with(task, place)->placed;
+        return (placed->formula->operands[place].used || task->ahead_uses >> place & 1) &&
+               (!is_scale || placed->operands[place].scale);
+    }
     if (place >= 0)
-        return place < task->operand_count &&
-               (task->formula->placed.formula->operands[place].used || task->ahead_uses >> place & 1) &&
-               (!is_scale || task->formula->placed.operands[place].scale);
+        return 0;
     return (int)(task->used >> tensor & 1);
 }
 
 static int gpi__layer_writes(const gpi__layer_task *task, int tensor) {
-    if (tensor >= GPI__L_OPERANDS)
+    int place = tensor - GPI__L_OPERANDS;
+    if (place >= 0)
         return tensor < GPI__L_OPERAND_SCALES && gpi__layer_has(task, tensor) &&
-               (task->outputs >> (tensor - GPI__L_OPERANDS) & 1 ||
-                task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output);
+               (task->outputs >> place & 1 ||
+                gpi__layers_formula_with(task, place)->placed.formula->operands[place].output);
     return (int)(task->written >> tensor & 1);
 }
 
@@ -215,6 +246,8 @@ static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
     static const int8_t pairs[][2] = {
         {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
     size_t i;
+    if (task->goes_through_a && (tensor == GPI__L_BEFORE || tensor == GPI__L_SCALE_BEFORE))
+        tensor = tensor == GPI__L_BEFORE ? GPI__L_A : GPI__L_SCALE_A;
     for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
         if (tensor == pairs[i][0] || tensor == pairs[i][1])
             return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
@@ -226,8 +259,8 @@ static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int ten
     int is_scale = tensor >= GPI__L_OPERAND_SCALES;
     int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
     if (place >= 0) {
-        const gpi__formula *formula = task->formula->placed.formula;
-        snprintf(room, 128, "%s%s[%d] (of %s)", task->has_befores_formula ? "before->" : "",
+        const gpi__formula *formula = gpi__layers_formula_with(task, place)->placed.formula;
+        snprintf(room, 128, "%s%s[%d] (of %s)", gpi__reads_befores_operands(task) ? "before->" : "",
                  is_scale ? "operand_scales" : "operands", place,
                  formula->names + formula->operands[place].name);
         return room;

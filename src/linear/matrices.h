@@ -5,9 +5,10 @@
 #include "../product/plan.h"
 #include "tensors.h"
 
-/* A view of the layer as a desc takes it. */
+/* A view of the layer as a desc takes it: of A and B that text makes what is multiplied. */
 static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor) {
-    const gpi__view *view = &task->views[tensor];
+    int is_made = tensor <= GPI__L_B && task->made[tensor].formula != NULL;
+    const gpi__view *view = is_made ? &task->made[tensor].view : &task->views[tensor];
     gemmepi_matrix matrix;
     memset(&matrix, 0, sizeof matrix);
     if (view->bits != 1) /* RELU's mask takes no dtype */
@@ -15,7 +16,7 @@ static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor)
     matrix.transposed = view->transposed;
     matrix.ld = view->ld;
     matrix.batch_stride = view->batch_stride;
-    if (tensor <= GPI__L_DY && view->scale) {
+    if (tensor <= GPI__L_DY && view->scale && !is_made) {
         matrix.scale.mode = (gemmepi_scale_mode)view->scale;
         matrix.scale.batch_stride = task->views[GPI__L_SCALE_OF(tensor)].batch_stride;
     }

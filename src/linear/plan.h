@@ -41,6 +41,7 @@ static void gpi__drop_layers_formula(const gpi__linear_plan *layer) {
     gpi__problem formula;
     memset(&formula, 0, sizeof formula);
     formula.formula = layer->task.formula;
+    memcpy(formula.made, layer->task.made, sizeof formula.made);
     gpi__drop_formulas(layer->base.context, &formula);
 }
 

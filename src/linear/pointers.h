@@ -12,7 +12,7 @@ static int gpi__is_given_g(const gpi__layer_task *task) {
 /* The arguments that operands are listed in. */
 static const gemmepi_linear_args *gpi__args_of_operands(const gpi__layer_task *task,
                                                         const gemmepi_linear_args *args) {
-    return task->has_befores_formula ? args->before : args;
+    return gpi__reads_befores_operands(task) ? args->before : args;
 }
 
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args,
@@ -40,6 +40,10 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
     inputs[GPI__L_SCALE_DY] = args->scale_dy;
     inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
     inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
+    if (task->goes_through_a) {
+        inputs[GPI__L_BEFORE] = inputs[GPI__L_A];
+        inputs[GPI__L_SCALE_BEFORE] = inputs[GPI__L_SCALE_A];
+    }
     memset(pointers, 0, GPI__L_ALL * sizeof(void *));
     memcpy(pointers, inputs, sizeof inputs);
     if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operands)
@@ -55,14 +59,16 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
     GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before,
                     "args.before is given, but desc.before is NULL");
     GPI__INVALID_IF(
-        (gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) &&
+        !task->goes_through_a &&
+            (gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) &&
             !args->before,
         "args.before is NULL; this backward needs it, as desc.before is given");
-    if (!gpi__has_own_formula(task) && (args->operands || args->operand_scales) && !gpi__is_given_g(task))
+    if (!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
+        (args->operands || args->operand_scales) && !gpi__is_given_g(task))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
                          args->operands ? "operands" : "operand_scales");
     if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
-        const char *of = task->has_befores_formula ? "before->" : "";
+        const char *of = gpi__reads_befores_operands(task) ? "before->" : "";
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
                          of, of, (int)task->operand_count);
@@ -153,11 +159,12 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
                                                       const void *pointer) {
     int place = tensor - GPI__L_OPERAND_SCALES;
     char room[128];
-    if (place >= 0 && place < task->operand_count && pointer && !task->formula->placed.operands[place].scale)
+    if (place >= 0 && place < task->operand_count && pointer &&
+        !gpi__layers_formula_with(task, place)->placed.operands[place].scale)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "args.%s is given (%p), but desc%s has no scale.mode for it",
                          gpi__layer_pointers_name(task, tensor, room), pointer,
-                         task->has_befores_formula ? ".before" : "");
+                         gpi__reads_befores_operands(task) ? ".before" : "");
     return GEMMEPI_OK;
 }
 
@@ -165,7 +172,9 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
 static int gpi__layers_alignment(const gpi__layer_task *task, int tensor) {
     int alignment = gpi__layer_view(task, tensor)->alignment;
     if (tensor >= GPI__L_OPERANDS && tensor < GPI__L_OPERAND_SCALES && alignment < task->alignment &&
-        task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind >= GEMMEPI_PER_ROW)
+        gpi__layers_formula_with(task, tensor - GPI__L_OPERANDS)
+                ->placed.formula->operands[tensor - GPI__L_OPERANDS]
+                .kind >= GEMMEPI_PER_ROW)
         return task->alignment;
     return alignment;
 }
@@ -252,7 +261,9 @@ static int64_t gpi__elements_to_row(const gpi__layer_task *task, int tensor, int
         return first * view->ld;
     if (tensor < GPI__L_OPERANDS || tensor >= GPI__L_OPERAND_SCALES)
         return 0;
-    kind = task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind;
+    kind = gpi__layers_formula_with(task, tensor - GPI__L_OPERANDS)
+               ->placed.formula->operands[tensor - GPI__L_OPERANDS]
+               .kind;
     return kind >= GEMMEPI_FULL ? first * view->ld : kind == GEMMEPI_PER_ROW ? first : 0;
 }
 

@@ -89,7 +89,7 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
     if (gpi__writes_nothing(problem))
         return GEMMEPI_OK;
     gpi__point_step(step, problem, run, &arguments);
-    if (GPI__FORMULA(problem))
+    if (GPI__FORMULA(problem) || gpi__makes_operands(problem))
         gpi__point_operands(&layer->task, run, &operands, &arguments);
 #ifndef GEMMEPI_NO_HOST
     if (layer->base.context->is_host)

@@ -100,10 +100,31 @@ static gemmepi_status gpi__normalise_step(const gpi__linear_plan *layer, gpi__st
     return status;
 }
 
+/* Where a product multiplies A or B of the layer that text makes, what is stored is put in its place, and the text with it. */
+static void gpi__put_made(const gpi__layer_task *task, const gpi__step *step, gpi__problem *problem) {
+    int i, from;
+    for (i = GPI__A; i <= GPI__B; i++) {
+        from = step->sources[i];
+        if ((from != GPI__L_A && from != GPI__L_B) || !task->made[from].formula || !problem->views[i].dtype)
+            continue;
+        problem->made[i].formula = task->made[from].formula;
+        problem->made[i].view = problem->views[i];
+        problem->made[i].view.alignment = 256; /* workspace's */
+        problem->views[i] = task->views[from];
+        problem->views[i].transposed = problem->made[i].view.transposed;
+        problem->views[GPI__SCALE_OF(i)] = task->views[GPI__L_SCALE_OF(from)];
+    }
+    gpi__list_operands(problem);
+}
+
 /* The product of a step. */
-static gemmepi_status gpi__build_step(gpi__linear_plan *layer, const gpi__problem *problem, gpi__step *step) {
+static gemmepi_status gpi__build_step(gpi__linear_plan *layer, const gpi__problem *given, gpi__step *step) {
     gemmepi_plan *plan = NULL;
-    gemmepi_status status = gpi__build_plan(layer->base.context, problem, &plan);
+    gpi__problem problem = *given;
+    gemmepi_status status;
+    if (gpi__makes_factors(&layer->task))
+        gpi__put_made(&layer->task, step, &problem);
+    status = gpi__build_plan(layer->base.context, &problem, &plan);
     step->product = (gpi__matmul_plan *)plan;
     return status;
 }

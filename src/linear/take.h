@@ -4,7 +4,7 @@
 
 #include "before.h"
 #include "matrices.h"
-#include "before_formula.h"
+#include "operand_formula.h"
 
 enum { GPI__DEFAULT_WORKSPACE_LIMIT = 256 << 20 };
 
@@ -156,6 +156,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
                                          int backward, size_t alignment, gpi__layer_task *task,
                                          gpi__problem *problem) {
     gemmepi_linear_desc layer, callers, of_g, with_forward, before;
+    gpi__layers_made made;
     gemmepi_status status;
     memset(task, 0, sizeof *task);
     memset(problem, 0, sizeof *problem);
@@ -176,11 +177,17 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
         status = gpi__check_layer_flags(desc, 1);
     if (status)
         return status;
-    callers = layer = gpi__fold_layer(desc);
+    layer = gpi__fold_layer(desc);
+    status = gpi__make_layers_operands(context, desc, alignment, &layer, &made);
+    if (status)
+        return status;
+    callers = layer;
     gpi__start_layer_task(&layer, backward, desc->order == GEMMEPI_COLUMN_MAJOR, task);
     status = backward && desc->before ? gpi__convert_before(desc, &layer, &before, task) : GEMMEPI_OK;
     if (!backward)
         layer.before = NULL;
+    else if (!status)
+        status = gpi__start_through_text(desc, &layer, &made, task);
     if (!status)
         status = gpi__convert_forward(&layer, backward, alignment, task);
     if (!status)
@@ -192,12 +199,15 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
         status = gpi__convert_workspace_limit(&layer, task);
     if (!status && backward && !layer.formula)
         status = gpi__convert_gradients(&layer, 0, alignment, task);
-    task->operand_count = GPI__FORMULA(&layer) ? layer.operand_count : 0;
+    task->operand_count = GPI__FORMULA(&layer) || made.is_given ? layer.operand_count : 0;
     if (!status && GPI__FORMULA(&layer))
         status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
     if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
-        status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
+        status = made.is_given
+                     ? gpi__convert_through_text(context, &layer, &made, alignment, task, problem)
+                     : gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
     task->formula = problem->formula;
+    status = gpi__finish_layers_operands(context, status, desc, &made, task, problem);
     if (!status)
         gpi__use_tensors(task, backward);
     if (!status && backward && layer.flags & GEMMEPI_LINEAR_FORWARD)

@@ -67,13 +67,12 @@ static gemmepi_status gpi__check_made_dtypes(const gemmepi_matmul_desc *desc, in
 
 /* >>the formula as one of a result: D is what is multiplied, v what is stored */
 
-/* One element that nothing reads, so that operands keep their places. */
+/* A number that nothing reads, so that operands keep their places. */
 static void gpi__put_placeholder(gemmepi_operand *operand) {
     const char *name = operand->name;
     memset(operand, 0, sizeof *operand);
     operand->name = name;
-    operand->kind = GEMMEPI_SCALAR;
-    operand->dtype = GEMMEPI_F32;
+    operand->kind = GEMMEPI_NUMBER;
 }
 
 /* Whether items differ though one is stored for all. */
@@ -250,9 +249,13 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
     else if (!formula->reads_value)
         status =
             gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it does not read %s, which is what is stored", from.value);
-    for (o = 0; !status && o < desc->operand_count; o++)
+    for (o = 0; !status && o < desc->operand_count; o++) {
         if (!formula->operands[o].used)
             gpi__put_placeholder(&own->operands[o]);
+        else if (desc->operands[o].output)
+            status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it reads %s, an output, which is not there yet",
+                               desc->operands[o].name);
+    }
     if (!status)
         status = gpi__make_operand(allocator, &work->graph, formula, desc, i, problem, own);
     gpi__delete(allocator, formula);

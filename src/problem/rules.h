@@ -97,7 +97,7 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
 /* The fields that are of a and b alone, in matrices of any desc. */
 static gemmepi_status gpi__check_is_stored(const char *name, const gemmepi_matrix *matrix) {
     GPI__INVALID_IF(matrix->formula,
-                    "desc.%s.formula is given; accepted are those of a and b of gemmepi_matmul_desc%s", name,
+                    "desc.%s.formula is given; accepted are those of a and b of products and layers%s", name,
                     GPI__UNINITIALISED);
     GPI__INVALID_IF(matrix->compute_dtype, "desc.%s.compute_dtype is %d, but desc.%s.formula is NULL%s", name,
                     (int)matrix->compute_dtype, name, GPI__UNINITIALISED);

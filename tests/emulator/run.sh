@@ -71,6 +71,7 @@ TEST_SHARE=99 80 products/formula
 90 gpu/formula_invariant small
 90 products/operand_formula 8 3
 90 products/operand_docs
+90 linear/operand_formula 3
 80 gpu/invariant small
 TEST_SHARE=90 90 products/found_scales
 TEST_SHARE=120 80 products/found_scales

@@ -396,6 +396,50 @@ static void numbers_and_scalars_are_read_by_all_formulas_of_a_product(void) {
     gemmepi_free(here->context, device);
 }
 
+/* >>with outputs, in F64 */
+
+static void texts_of_operands_go_with_outputs_in_f64(void) {
+    double a[6] = {1, -2, 3, 4, 5, -6}, b[6] = {2, 1, 0, -1, 3, 2}, s = 3, n = 5, y[4], sums[2], want, sum;
+    gemmepi_operand operands[3];
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    void *pointers[3], *at[5];
+    const double *from[5];
+    int i, j, k;
+    from[0] = a, from[1] = b, from[2] = &s, from[3] = y, from[4] = sums;
+    memset(operands, 0, sizeof operands), memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args);
+    for (i = 0; i < 5; i++)
+        CHECK(
+            gemmepi_alloc(here->context, 48, &at[i]) == GEMMEPI_OK &&
+                (i > 2 || gemmepi_upload(here->context, at[i], from[i], i < 2 ? 48 : 8, NULL) == GEMMEPI_OK),
+            "%s", gemmepi_last_error());
+    operands[0].name = "s", operands[0].kind = GEMMEPI_SCALAR, operands[0].dtype = GEMMEPI_F64;
+    operands[1].name = "n", operands[1].kind = GEMMEPI_NUMBER;
+    operands[2].name = "sums", operands[2].kind = GEMMEPI_PER_ROW, operands[2].dtype = GEMMEPI_F64;
+    operands[2].output = 1;
+    pointers[0] = at[2], pointers[1] = gemmepi_number(&n), pointers[2] = at[4];
+    desc.m = 2, desc.n = 2, desc.k = 3, desc.a.dtype = GEMMEPI_F64;
+    desc.a.formula = "a * s + n", desc.b.formula = "b * n - s",
+    desc.formula = "d = v * s + n; sums = row_sum(d)";
+    desc.operands = operands, desc.operand_count = 3;
+    args.a = at[0], args.b = at[1], args.d = at[3], args.operands = pointers;
+    CHECK(gemmepi_matmul(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, y, at[3], sizeof y, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, sums, at[4], sizeof sums, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (i = 0; i < 2; i++) {
+        for (sum = 0, j = 0; j < 2; j++) {
+            for (want = 0, k = 0; k < 3; k++)
+                want += (a[3 * i + k] * s + n) * (b[2 * k + j] * n - s);
+            want = want * s + n, sum += want;
+            CHECK(y[2 * i + j] == want, "%g, not %g", y[2 * i + j], want);
+        }
+        CHECK(sums[i] == sum, "%g, not %g", sums[i], sum);
+    }
+    for (i = 0; i < 5; i++)
+        gemmepi_free(here->context, at[i]);
+}
+
 /* >>what is refused */
 
 typedef struct refusal {
@@ -436,7 +480,7 @@ static void texts_that_make_no_operand_are_refused_in_words(void) {
         {"row_sum(a)", NULL, NULL, "has no reductions"},
         {"x", NULL, NULL, "does not read a"},
         {NULL, "a * 2", NULL, "desc.b.formula, column 1"},
-        {"a * y", NULL, "d = v; y = v", "y"},
+        {"a * y", NULL, "d = v; y = v", "desc.a.formula: it reads y, an output"},
         {"y = a; a", NULL, "d = v; y = v", "is an operand"},
         {"a * x", "b * x", NULL, "desc.operands[0] (x) is read by two formulas"},
         {"a * x", NULL, "d = v * x; y = v", "desc.operands[0] (x) is read by two formulas"},
@@ -508,6 +552,7 @@ int main(int argc, char **argv) {
         printf("on %s:\n", here->name);
         RUN(products_of_made_operands_are_exactly_those_of_their_formulas);
         RUN(numbers_and_scalars_are_read_by_all_formulas_of_a_product);
+        RUN(texts_of_operands_go_with_outputs_in_f64);
         RUN(texts_that_make_no_operand_are_refused_in_words);
         RUN(fields_that_do_not_go_with_formulas_of_operands_are_refused);
         test_device_close(here);

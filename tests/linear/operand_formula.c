@@ -1,0 +1,648 @@
+/* operand_formula [COUNT [SEED]]: layers whose a, b or both are made by formulas, drawn in F64: forward against direct loops, every gradient
+   against central differences of those loops. Then weights in 4 bits, exactly, and what is refused. On the host and, if there is one, on the GPU
+   that GEMMEPI_TEST_DEVICE numbers. */
+#include "../products/problem.h"
+
+static test_device *here;
+static int draws;
+static uint64_t first_seed = 1;
+
+/* >>what is drawn */
+
+enum {
+    OF_ROW,
+    OF_COLUMN,
+    OF_BOTH,
+    SCALAR,
+    NUMBER,
+    PER_SIDE,
+    EXTRA = 2 * PER_SIDE,
+    MOST_LISTED = 2 * EXTRA + 1
+};
+
+/* $ is the side's letter. What is stored is times / divisor as wide as what is made, along its contiguous axis. */
+typedef struct making {
+    const char *text;
+    int times, divisor;
+    unsigned operands;
+} making;
+
+static const making makings[] = {
+    {"$ * r$ * c$", 1, 1, 1u << OF_ROW | 1u << OF_COLUMN},
+    {"($ - s$) * f$ + r$", 1, 1, 1u << SCALAR | 1u << OF_BOTH | 1u << OF_ROW},
+    {"t = left($); t * sigmoid(t) * right($)", 2, 1, 0},
+    {"left($) * c$ + right($) * r$", 2, 1, 1u << OF_COLUMN | 1u << OF_ROW},
+    {"pair($, $ * $)", 1, 2, 0},
+    {"$ * n$ + row - 2 * column", 1, 1, 1u << NUMBER},
+    {"sin($) + c$", 1, 1, 1u << OF_COLUMN},
+    {"$ * $ * s$", 1, 1, 1u << SCALAR},
+};
+enum { MAKINGS = sizeof makings / sizeof *makings, PLAIN = -1 };
+enum { IDENTITY, SAVED, RECOMPUTED, OWN_SAVED, OWN_RECOMPUTED, GIVEN_G, WAYS };
+
+/* Doubles on the host, and their memory on the device, behind which `gradient` lies. */
+typedef struct piece {
+    int lines, length, ld, count;
+    double *at, *gradient;
+    char *device, *device_gradient;
+} piece;
+
+typedef struct side {
+    int making, transposed, rows, columns, by_rows;
+    char text[80];
+    piece stored, operands[PER_SIDE];
+} side;
+
+typedef struct draw {
+    int m, n, k, order, way, has_bias, accumulates, data; /* data: the side that is no weight */
+    side sides[2];
+    piece bias, extra, y, p, dy;
+    gemmepi_linear_desc desc;
+    gemmepi_linear_args args;
+    gemmepi_operand list[MOST_LISTED];
+    void *pointers[MOST_LISTED];
+    piece *listed[MOST_LISTED]; /* of a gradient: whose it is */
+    char names[MOST_LISTED][8];
+    rng random;
+} draw;
+
+static draw w;
+
+static int elements(const piece *t) {
+    return (t->lines - 1) * t->ld + t->length;
+}
+
+static char *uploaded(const double *values, int count) {
+    void *device = NULL;
+    CHECK(gemmepi_alloc(here->context, (size_t)(count + 1) * 8, &device) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, device, values, (size_t)count * 8, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    return (char *)device;
+}
+
+static piece drawn_piece(int lines, int length) {
+    piece t;
+    int i;
+    memset(&t, 0, sizeof t);
+    t.lines = lines, t.length = length, t.ld = lines > 1 ? length + rng_below(&w.random, 3) : length;
+    t.count = elements(&t);
+    t.at = (double *)malloc((size_t)t.count * 8);
+    t.gradient = (double *)malloc((size_t)t.count * 8);
+    for (i = 0; i < t.count; i++) {
+        t.at[i] = (rng_below(&w.random, 257) - 128) / 128.0 + 0.003;
+        t.gradient[i] = NAN;
+    }
+    t.device = uploaded(t.at, t.count);
+    return t;
+}
+
+static void freed_piece(piece *t) {
+    free(t->at), free(t->gradient);
+    gemmepi_free(here->context, t->device), gemmepi_free(here->context, t->device_gradient);
+}
+
+static void fetch(double *to, const char *from, int count) {
+    CHECK(gemmepi_download(here->context, to, from, (size_t)count * 8, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+}
+
+/* Room for a gradient, in which sums that are added to are 0.25 before. */
+static char *room_for_gradient(piece *t, int is_sum) {
+    int i;
+    for (i = 0; i < t->count; i++)
+        t->gradient[i] = is_sum ? 0.25 : NAN;
+    t->device_gradient = uploaded(t->gradient, t->count);
+    return t->device_gradient;
+}
+
+static void draw_side(int which) {
+    side *s = &w.sides[which];
+    const char *from;
+    char *to = s->text, letter = "ab"[which];
+    int length;
+    s->transposed = rng_one_in(&w.random, 2);
+    s->rows = which ? w.k : w.m, s->columns = which ? w.n : w.k;
+    s->by_rows = (w.order == GEMMEPI_ROW_MAJOR) != s->transposed;
+    s->making = rng_one_in(&w.random, 3) ? PLAIN : rng_below(&w.random, MAKINGS);
+    length = s->by_rows ? s->columns : s->rows;
+    if (s->making != PLAIN && length % makings[s->making].divisor)
+        s->making = 0;
+    if (s->making != PLAIN) {
+        for (from = makings[s->making].text; *from; from++)
+            *to++ = *from == '$' ? letter : *from;
+        *to = 0;
+        length = length * makings[s->making].times / makings[s->making].divisor;
+    }
+    s->stored = drawn_piece(s->by_rows ? s->rows : s->columns, length);
+}
+
+/* Lists an operand, and its gradient where it has one. */
+static void list_operand(const char *name, gemmepi_operand_kind kind, piece *t, int has_gradient) {
+    gemmepi_operand *o = &w.list[w.desc.operand_count];
+    int is_full = kind == GEMMEPI_FULL;
+    memset(o, 0, sizeof *o);
+    snprintf(w.names[w.desc.operand_count], 8, "%s", name);
+    o->name = w.names[w.desc.operand_count], o->kind = kind;
+    o->dtype = kind == GEMMEPI_NUMBER ? GEMMEPI_DTYPE_DEFAULT : GEMMEPI_F64;
+    o->ld = is_full ? t->ld : 0;
+    w.pointers[w.desc.operand_count++] = kind == GEMMEPI_NUMBER ? (void *)t->at : (void *)t->device;
+    if (!has_gradient)
+        return;
+    o[1] = *o;
+    snprintf(w.names[w.desc.operand_count], 8, "d_%s", name);
+    o[1].name = w.names[w.desc.operand_count];
+    o[1].output = 1, o[1].accumulate = w.accumulates && !is_full;
+    w.listed[w.desc.operand_count] = t;
+    w.pointers[w.desc.operand_count++] = room_for_gradient(t, o[1].accumulate);
+}
+
+static void draw_operands(int which, int has_gradients) {
+    static const gemmepi_operand_kind kinds[] = {GEMMEPI_PER_ROW, GEMMEPI_PER_COLUMN, GEMMEPI_FULL,
+                                                 GEMMEPI_SCALAR, GEMMEPI_NUMBER};
+    side *s = &w.sides[which];
+    char name[4];
+    int i;
+    for (i = 0; i < PER_SIDE; i++) {
+        piece *t = &s->operands[i];
+        int along = i == OF_COLUMN ? s->by_rows : i == OF_ROW ? !s->by_rows : 0;
+        int same_width = s->making != PLAIN && makings[s->making].times == makings[s->making].divisor;
+        *t = drawn_piece(i != OF_BOTH ? 1
+                         : s->by_rows ? s->rows
+                                      : s->columns,
+                         i == OF_BOTH     ? (s->by_rows ? s->columns : s->rows)
+                         : i == OF_ROW    ? s->rows
+                         : i == OF_COLUMN ? s->columns
+                                          : 1);
+        if (s->making == PLAIN || !(makings[s->making].operands >> i & 1))
+            continue;
+        snprintf(name, sizeof name, "%c%c", "rcfsn"[i], "ab"[which]);
+        list_operand(name, kinds[i], t, has_gradients && i != NUMBER && (same_width || along));
+    }
+}
+
+/* >>what is expected */
+
+static double stored_at(const side *s, int line, int at) {
+    return s->stored.at[line * s->stored.ld + at];
+}
+
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+static double made_at(const side *s, int row, int column) {
+    int line = s->by_rows ? row : column, at = s->by_rows ? column : row;
+    int length = s->by_rows ? s->columns : s->rows;
+    const piece *o = s->operands;
+    double x = s->making == 4 ? stored_at(s, line, at % (length / 2)) : stored_at(s, line, at);
+    switch (s->making) {
+    case 0:
+        return x * o[OF_ROW].at[row] * o[OF_COLUMN].at[column];
+    case 1:
+        return (x - o[SCALAR].at[0]) * o[OF_BOTH].at[line * o[OF_BOTH].ld + at] + o[OF_ROW].at[row];
+    case 2:
+        return x * sigmoid(x) * stored_at(s, line, at + length);
+    case 3:
+        return x * o[OF_COLUMN].at[column] + stored_at(s, line, at + length) * o[OF_ROW].at[row];
+    case 4:
+        return at < length / 2 ? x : x * x;
+    case 5:
+        return x * o[NUMBER].at[0] + row - 2 * column;
+    case 6:
+        return sin(x) + o[OF_COLUMN].at[column];
+    case 7:
+        return x * x * o[SCALAR].at[0];
+    default:
+        return x;
+    }
+}
+
+static double result_at(int row, int column) {
+    double p = w.has_bias ? w.bias.at[w.order == GEMMEPI_ROW_MAJOR ? column : row] : 0;
+    int i;
+    for (i = 0; i < w.k; i++)
+        p += made_at(&w.sides[0], row, i) * made_at(&w.sides[1], i, column);
+    return w.way == SAVED || w.way == RECOMPUTED           ? p * sigmoid(p)
+           : w.way == OWN_SAVED || w.way == OWN_RECOMPUTED ? sin(p * w.extra.at[0])
+                                                           : p;
+}
+
+static int place(const piece *t, int row, int column) {
+    return w.order == GEMMEPI_ROW_MAJOR ? row * t->ld + column : column * t->ld + row;
+}
+
+static double loss(void) {
+    double sum = 0;
+    int row, column;
+    for (row = 0; row < w.m; row++)
+        for (column = 0; column < w.n; column++)
+            sum += w.dy.at[place(&w.dy, row, column)] * result_at(row, column);
+    return sum;
+}
+
+static void check_gradient(const char *name, piece *t, double before, uint64_t seed) {
+    const double h = 1e-5;
+    int line, at;
+    fetch(t->gradient, t->device_gradient, t->count);
+    for (line = 0; line < t->lines; line++)
+        for (at = 0; at < t->length; at++) {
+            double *x = &t->at[line * t->ld + at], kept = *x, above, want,
+                   got = t->gradient[line * t->ld + at];
+            *x = kept + h, above = loss();
+            *x = kept - h, want = before + (above - loss()) / (2 * h);
+            *x = kept;
+            CHECK(
+                fabs(got - want) <= 1e-6 * (1 + fabs(want)),
+                "seed %d: %s [%d, %d] is %.9g, not %.9g; m %d, n %d, k %d, order %d, way %d, a%s %s, b%s %s",
+                (int)seed, name, line, at, got, want, w.m, w.n, w.k, w.order, w.way,
+                w.sides[0].transposed ? " transposed" : "", w.sides[0].text,
+                w.sides[1].transposed ? " transposed" : "", w.sides[1].text);
+        }
+}
+
+static void check_result(uint64_t seed) {
+    double *y = (double *)malloc((size_t)w.y.count * 8);
+    int row, column;
+    fetch(y, w.y.device, w.y.count);
+    for (row = 0; row < w.m; row++)
+        for (column = 0; column < w.n; column++) {
+            double got = y[place(&w.y, row, column)], want = result_at(row, column);
+            CHECK(w.way == GIVEN_G || fabs(got - want) <= 1e-12 * (1 + fabs(want)),
+                  "seed %d: y [%d, %d] is %.17g, not %.17g", (int)seed, row, column, got, want);
+        }
+    free(y);
+}
+
+/* >>runs */
+
+static gemmepi_matrix matrix_of(const piece *t) {
+    gemmepi_matrix matrix;
+    memset(&matrix, 0, sizeof matrix);
+    matrix.dtype = GEMMEPI_F64, matrix.ld = t->ld;
+    return matrix;
+}
+
+static int has_text(int which) {
+    return w.sides[which].making != PLAIN;
+}
+
+static void fill_layer(void) {
+    gemmepi_linear_desc *d = &w.desc;
+    int which;
+    d->m = w.m, d->n = w.n, d->k = w.k, d->order = (gemmepi_order)w.order;
+    for (which = 0; which < 2; which++) {
+        side *s = &w.sides[which];
+        gemmepi_matrix *matrix = which ? &d->b : &d->a;
+        *matrix = matrix_of(&s->stored);
+        matrix->transposed = s->transposed;
+        matrix->formula = has_text(which) ? s->text : NULL;
+        *(which ? &d->db : &d->da) = matrix_of(&s->stored);
+    }
+    d->y = matrix_of(&w.y), d->preact = matrix_of(&w.p), d->dy = matrix_of(&w.dy);
+    d->activation = w.way == SAVED || w.way == RECOMPUTED ? GEMMEPI_SILU : GEMMEPI_NONE;
+    d->flags |= w.has_bias ? GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DBIAS : 0;
+    d->flags |= w.way == SAVED || w.way == OWN_SAVED             ? GEMMEPI_LINEAR_SAVED
+                : w.way == RECOMPUTED || w.way == OWN_RECOMPUTED ? GEMMEPI_LINEAR_RECOMPUTE
+                : w.way == GIVEN_G                               ? GEMMEPI_LINEAR_DY_IS_G
+                                                                 : 0;
+    if (w.way == OWN_SAVED || w.way == OWN_RECOMPUTED) {
+        d->formula = "d = sin(v * e)";
+        list_operand("e", GEMMEPI_SCALAR, &w.extra, 1);
+    }
+    d->operands = w.desc.operand_count ? w.list : NULL;
+}
+
+/* Which gradients there are: of weights that are not made, and of the other side, but through one formula. */
+static void ask_for_gradients(void) {
+    int which, weight = !w.data;
+    int own = w.way == OWN_SAVED || w.way == OWN_RECOMPUTED;
+    for (which = 0; which < 2; which++) {
+        piece *t = &w.sides[which].stored;
+        int wanted = which == weight ? !has_text(which) : !(own && has_text(which));
+        int is_sum = w.accumulates && !has_text(which);
+        if (!wanted)
+            continue;
+        w.desc.flags |= which ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DA;
+        if (is_sum)
+            w.desc.flags |= which ? GEMMEPI_ACCUMULATE_DB : GEMMEPI_ACCUMULATE_DA;
+        *(which ? &w.args.db : &w.args.da) = room_for_gradient(t, is_sum);
+    }
+    draw_operands(w.data, w.desc.flags & (w.data ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DA) ? 1 : 0);
+    draw_operands(weight, 0);
+}
+
+static void run_layer(uint64_t seed) {
+    gemmepi_plan *forward = NULL, *backward = NULL;
+    gemmepi_linear_args *args = &w.args;
+    args->a = w.sides[0].stored.device, args->b = w.sides[1].stored.device;
+    args->y = w.y.device, args->dy = w.dy.device;
+    args->bias = w.has_bias ? w.bias.device : NULL;
+    args->preact = w.desc.flags & GEMMEPI_LINEAR_SAVED ? w.p.device : NULL;
+    if (w.has_bias)
+        args->dbias = room_for_gradient(&w.bias, 0);
+    args->operands = w.desc.operand_count ? w.pointers : NULL;
+    if (rng_one_in(&w.random, 2)) {
+        CHECK(gemmepi_linear(here->context, &w.desc, args, NULL) == GEMMEPI_OK &&
+                  gemmepi_linear_backward(here->context, &w.desc, args, NULL) == GEMMEPI_OK,
+              "seed %d: %s", (int)seed, gemmepi_last_error());
+        return;
+    }
+    w.desc.alignment = 8;
+    CHECK(gemmepi_plan_linear(here->context, &w.desc, &forward) == GEMMEPI_OK &&
+              gemmepi_run_linear(forward, args, NULL) == GEMMEPI_OK,
+          "seed %d, forward: %s", (int)seed, gemmepi_last_error());
+    CHECK(gemmepi_plan_linear_backward(here->context, &w.desc, &backward) == GEMMEPI_OK &&
+              gemmepi_run_linear_backward(backward, args, NULL) == GEMMEPI_OK,
+          "seed %d, backward: %s", (int)seed, gemmepi_last_error());
+    gemmepi_plan_destroy(forward), gemmepi_plan_destroy(backward);
+}
+
+static void check_layer(uint64_t seed) {
+    int i;
+    check_result(seed);
+    if (w.desc.flags & GEMMEPI_LINEAR_DA)
+        check_gradient("da", &w.sides[0].stored, w.desc.flags & GEMMEPI_ACCUMULATE_DA ? 0.25 : 0, seed);
+    if (w.desc.flags & GEMMEPI_LINEAR_DB)
+        check_gradient("db", &w.sides[1].stored, w.desc.flags & GEMMEPI_ACCUMULATE_DB ? 0.25 : 0, seed);
+    if (w.has_bias)
+        check_gradient("dbias", &w.bias, 0, seed);
+    for (i = 0; i < w.desc.operand_count; i++)
+        if (w.listed[i])
+            check_gradient(w.list[i].name, w.listed[i], w.list[i].accumulate ? 0.25 : 0, seed);
+}
+
+static void one_draw(uint64_t seed) {
+    int by_rows, i;
+    memset(&w, 0, sizeof w);
+    w.random = rng_seeded(seed);
+    w.m = 1 + rng_below(&w.random, 7), w.n = 1 + rng_below(&w.random, 7), w.k = 1 + rng_below(&w.random, 7);
+    w.order = rng_one_in(&w.random, 2) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+    w.way = rng_below(&w.random, WAYS), w.has_bias = rng_one_in(&w.random, 2);
+    w.accumulates = rng_one_in(&w.random, 3);
+    w.data = w.order == GEMMEPI_COLUMN_MAJOR;
+    by_rows = w.order == GEMMEPI_ROW_MAJOR;
+    draw_side(0), draw_side(1);
+    w.bias = drawn_piece(1, by_rows ? w.n : w.m), w.extra = drawn_piece(1, 1);
+    w.y = drawn_piece(by_rows ? w.m : w.n, by_rows ? w.n : w.m);
+    w.p = drawn_piece(w.y.lines, w.y.length), w.dy = drawn_piece(w.y.lines, w.y.length);
+    ask_for_gradients();
+    fill_layer();
+    if (w.desc.flags & (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) || w.desc.formula) {
+        run_layer(seed);
+        check_layer(seed);
+    }
+    for (i = 0; i < 2; i++) {
+        int o;
+        freed_piece(&w.sides[i].stored);
+        for (o = 0; o < PER_SIDE; o++)
+            freed_piece(&w.sides[i].operands[o]);
+    }
+    freed_piece(&w.bias), freed_piece(&w.extra), freed_piece(&w.y), freed_piece(&w.p), freed_piece(&w.dy);
+}
+
+static void layers_of_made_operands_and_their_gradients_are_what_differences_say(void) {
+    int i, count = draws ? draws : here->is_host ? 3000 : 12;
+    for (i = 0; i < count; i++)
+        one_draw(first_seed + (uint64_t)i);
+}
+
+/* >>weights in 4 bits */
+
+enum { M = 5, N = 6, K = 8, GROUP = 4 };
+
+static void *put(const void *values, size_t size) {
+    void *device = NULL;
+    CHECK(gemmepi_alloc(here->context, size, &device) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, device, values, size, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    return device;
+}
+
+/* Y = X W and dX = dY W^T of whole numbers, W = (b - zero) * scale of groups of k, stored [n, k]. Weights have no gradient. */
+static void weights_in_4_bits_have_a_forward_and_pass_gradients_on(void) {
+    float x[M * K], dy[M * N], y[M * N], dx[M * K], zero[N * K / GROUP], scale[N * K / GROUP];
+    unsigned char packed[N * K / 2];
+    double weight[K][N];
+    gemmepi_operand operands[2];
+    gemmepi_linear_desc desc;
+    gemmepi_linear_args args;
+    void *pointers[2];
+    rng random = rng_seeded(7);
+    int i, j, at;
+    memset(packed, 0, sizeof packed), memset(operands, 0, sizeof operands);
+    memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args);
+    for (i = 0; i < M * K; i++)
+        x[i] = (float)(rng_below(&random, 7) - 3), dx[i] = NAN;
+    for (i = 0; i < M * N; i++)
+        dy[i] = (float)(rng_below(&random, 7) - 3), y[i] = NAN;
+    for (i = 0; i < N * K / GROUP; i++)
+        zero[i] = (float)rng_below(&random, 16), scale[i] = (float)(1 + rng_below(&random, 3));
+    for (i = 0; i < N * K; i++) {
+        int code = rng_below(&random, 16);
+        packed[i / 2] = (unsigned char)(packed[i / 2] | code << 4 * (i % 2));
+        weight[i % K][i / K] = (code - zero[i / GROUP]) * scale[i / GROUP];
+    }
+    desc.m = M, desc.n = N, desc.k = K, desc.flags = GEMMEPI_LINEAR_DA;
+    desc.b.dtype = GEMMEPI_U4, desc.b.transposed = 1, desc.b.formula = "(b - zero) * scale";
+    for (i = 0; i < 2; i++) { /* blocks of rows of op(B), which lie side by side */
+        operands[i].name = i ? "scale" : "zero", operands[i].kind = GEMMEPI_BLOCKED;
+        operands[i].dtype = GEMMEPI_F32, operands[i].block_rows = GROUP, operands[i].block_columns = 1;
+    }
+    desc.operands = operands, desc.operand_count = 2;
+    args.operands = pointers;
+    pointers[0] = put(zero, sizeof zero), pointers[1] = put(scale, sizeof scale);
+    args.a = put(x, sizeof x), args.b = put(packed, sizeof packed), args.dy = put(dy, sizeof dy);
+    args.y = put(y, sizeof y), args.da = put(dx, sizeof dx);
+    CHECK(gemmepi_linear(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_linear_backward(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, y, args.y, sizeof y, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, dx, args.da, sizeof dx, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (i = 0; i < M; i++) {
+        for (j = 0; j < N; j++) {
+            double want = 0;
+            for (at = 0; at < K; at++)
+                want += x[i * K + at] * weight[at][j];
+            CHECK(y[i * N + j] == want, "y [%d, %d] is %g, not %g", i, j, y[i * N + j], want);
+        }
+        for (at = 0; at < K; at++) {
+            double want = 0;
+            for (j = 0; j < N; j++)
+                want += dy[i * N + j] * weight[at][j];
+            CHECK(dx[i * K + at] == want, "da [%d, %d] is %g, not %g", i, at, dx[i * K + at], want);
+        }
+    }
+    for (i = 0; i < 2; i++)
+        gemmepi_free(here->context, pointers[i]);
+    gemmepi_free(here->context, (void *)args.a), gemmepi_free(here->context, (void *)args.b);
+    gemmepi_free(here->context, (void *)args.dy), gemmepi_free(here->context, args.y);
+    gemmepi_free(here->context, args.da);
+}
+
+/* >>without d */
+
+/* A loss by rows whose a is made is that of the same a stored: db, and with FORWARD the loss. */
+static void a_loss_whose_a_is_made_has_the_gradients_of_one_that_is_stored(void) {
+    enum { ROWS = 300, OUT = 9, DEPTH = 6 };
+    static double x[ROWS * DEPTH], made[ROWS * DEPTH], weights[DEPTH * OUT], r[ROWS],
+        got[2][ROWS + DEPTH * OUT];
+    int with_forward, stored, i;
+    for (i = 0; i < ROWS * DEPTH; i++)
+        x[i] = sin(i), made[i] = x[i] * cos(i / DEPTH) * 2;
+    for (i = 0; i < ROWS; i++)
+        r[i] = cos(i) * 2;
+    for (i = 0; i < DEPTH * OUT; i++)
+        weights[i] = sin(3 * i);
+    for (with_forward = 0; with_forward < 2; with_forward++) {
+        for (stored = 0; stored < 2; stored++) {
+            gemmepi_operand operands[3];
+            gemmepi_linear_desc desc;
+            gemmepi_linear_args args;
+            double one = 1;
+            void *pointers[3];
+            memset(operands, 0, sizeof operands), memset(&desc, 0, sizeof desc),
+                memset(&args, 0, sizeof args);
+            operands[0].name = "lse", operands[0].kind = GEMMEPI_PER_ROW, operands[0].output = 1;
+            operands[1].name = "dy_lse", operands[1].kind = GEMMEPI_NUMBER;
+            operands[2].name = "r", operands[2].kind = GEMMEPI_PER_ROW;
+            operands[0].dtype = operands[2].dtype = GEMMEPI_F64;
+            desc.m = ROWS, desc.n = OUT, desc.k = DEPTH, desc.a.dtype = GEMMEPI_F64;
+            desc.flags =
+                GEMMEPI_LINEAR_DB | (with_forward ? GEMMEPI_LINEAR_FORWARD : GEMMEPI_LINEAR_RECOMPUTE);
+            desc.a.formula = stored ? NULL : "a * r", desc.formula = "lse = row_logsumexp(v)";
+            desc.operands = operands, desc.operand_count = 3, args.operands = pointers;
+            pointers[0] = put(got[stored], sizeof r), pointers[1] = gemmepi_number(&one);
+            pointers[2] = put(r, sizeof r);
+            args.a = put(stored ? made : x, sizeof x), args.b = put(weights, sizeof weights);
+            args.db = put(weights, sizeof weights);
+            if (!with_forward)
+                CHECK(gemmepi_linear(here->context, &desc, &args, NULL) == GEMMEPI_OK, "%s",
+                      gemmepi_last_error());
+            CHECK(gemmepi_linear_backward(here->context, &desc, &args, NULL) == GEMMEPI_OK, "%s",
+                  gemmepi_last_error());
+            fetch(got[stored], (char *)pointers[0], ROWS);
+            fetch(got[stored] + ROWS, (char *)args.db, DEPTH * OUT);
+            gemmepi_free(here->context, pointers[0]), gemmepi_free(here->context, pointers[2]);
+            gemmepi_free(here->context, (void *)args.a), gemmepi_free(here->context, (void *)args.b);
+            gemmepi_free(here->context, args.db);
+        }
+        for (i = 0; i < ROWS + DEPTH * OUT; i++)
+            CHECK(fabs(got[0][i] - got[1][i]) <= 1e-11 * (1 + fabs(got[1][i])), "%d: %.17g, not %.17g", i,
+                  got[0][i], got[1][i]);
+    }
+}
+
+/* >>what is refused */
+
+typedef struct refusal {
+    const char *a, *b, *result;
+    uint64_t flags;
+    unsigned gradients; /* bits: of x, of c */
+    const char *says;
+} refusal;
+
+enum {
+    DA = 1,
+    DB = 2,
+    WITH_BATCH = 4,
+    WITH_I4 = 8,
+    ADDS = 16,
+    COLUMN_MAJOR = 32,
+    WITH_BEFORE = 64,
+    OUTPUT = 128
+};
+
+static uint64_t flags_of(uint64_t flags) {
+    return (flags & DA ? GEMMEPI_LINEAR_DA : 0) | (flags & DB ? GEMMEPI_LINEAR_DB : 0) |
+           (flags & ADDS ? GEMMEPI_ACCUMULATE_DA : 0) | GEMMEPI_LINEAR_DBIAS;
+}
+
+static void refused(const refusal *r) {
+    gemmepi_operand operands[5];
+    gemmepi_linear_desc desc, before;
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status;
+    int count = 2;
+    memset(&desc, 0, sizeof desc), memset(operands, 0, sizeof operands);
+    operands[0].name = "x", operands[0].kind = GEMMEPI_PER_ROW, operands[0].dtype = GEMMEPI_F32;
+    operands[1].name = "c", operands[1].kind = GEMMEPI_PER_COLUMN, operands[1].dtype = GEMMEPI_F32;
+    if (r->gradients & 1)
+        operands[count] = operands[0], operands[count].name = "d_x", operands[count++].output = 1;
+    if (r->gradients & 2)
+        operands[count] = operands[1], operands[count].name = "d_c", operands[count++].output = 1;
+    if (r->flags & OUTPUT)
+        operands[count] = operands[0], operands[count].name = "out", operands[count++].output = 1;
+    desc.m = 4, desc.n = 5, desc.k = 6, desc.operands = operands, desc.operand_count = count;
+    desc.a.formula = r->a, desc.b.formula = r->b, desc.formula = r->result;
+    desc.flags = flags_of(r->flags);
+    desc.batch = r->flags & WITH_BATCH ? 2 : 0;
+    desc.order = r->flags & COLUMN_MAJOR ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+    if (r->flags & WITH_I4)
+        desc.a.dtype = desc.b.dtype = GEMMEPI_I4, desc.n = 8, desc.k = 8;
+    before = desc, before.a.formula = NULL, before.n = desc.k, before.k = 5;
+    before.operands = NULL, before.operand_count = 0;
+    if (r->flags & WITH_BEFORE)
+        desc.before = &before;
+    status = gemmepi_plan_linear_backward(here->context, &desc, &plan);
+    CHECK((status == GEMMEPI_INVALID_ARGUMENT || status == GEMMEPI_UNSUPPORTED) &&
+              strstr(gemmepi_last_error(), r->says),
+          "%d: %s\n   and not: %s", (int)status, status ? gemmepi_last_error() : "OK", r->says);
+    gemmepi_plan_destroy(plan);
+}
+
+static void what_backward_does_not_do_through_a_formula_is_refused_in_words(void) {
+    static const refusal refusals[] = {
+        {"a * x", NULL, NULL, DA | WITH_BATCH, 0, "desc.a.formula is given, but desc.batch is 2"},
+        {NULL, "b * x", NULL, DB, 0, "desc.flags has LINEAR_DB, but desc.b is made by a formula"},
+        {"a * x", NULL, NULL, DA | COLUMN_MAJOR, 0,
+         "desc.flags has LINEAR_DA, but desc.a is made by a formula"},
+        {"a * x", NULL, NULL, DB, 1, "desc.operands[2] is d_x, but desc.flags has no LINEAR_DA"},
+        {"a * x", NULL, NULL, DA, 2, "desc.operands[2] is d_c, but no formula of this backward reads c"},
+        {NULL, "b * c", NULL, DA, 2, "desc.operands[2] is d_c, but desc.b.formula reads c"},
+        {"a * x", "b", NULL, DA | WITH_I4, 0, "desc.flags has LINEAR_DA, but desc.a.dtype is I4"},
+        {"a * x", NULL, "d = v * v * c", DA, 0, "desc.formula and desc.a.formula are both given"},
+        {"a * x", NULL, NULL, DA | ADDS, 0, "desc.flags has ACCUMULATE_DA with desc.a.formula"},
+        {"a * x", NULL, NULL, DA | WITH_BEFORE, 0, "desc.before is given, and desc.a.formula"},
+        {"a * x", NULL, NULL, DA | OUTPUT, 0,
+         "desc.operands[2] (of out) is an output, but desc.formula is NULL"},
+        {"left(a) * right(a) * x", NULL, NULL, DA, 1, "desc.a.formula counts columns"},
+        {"floor(a) * y", NULL, NULL, DA, 0, "desc.a.formula, column 12: y is not known here"},
+        {"a * x", NULL, "d = v * x", DB, 0, "is read by two formulas"},
+        {"a * d_x", NULL, NULL, DA, 1, "it reads d_x, an output"},
+    };
+    size_t i;
+    for (i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        refused(&refusals[i]);
+}
+
+static void explain_names_what_makes_the_operands(void) {
+    gemmepi_linear_desc desc;
+    gemmepi_plan *plan = NULL;
+    char text[4000];
+    memset(&desc, 0, sizeof desc);
+    desc.m = 4, desc.n = 5, desc.k = 6, desc.a.formula = "sin(a)",
+    desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
+    CHECK(gemmepi_plan_linear_backward(here->context, &desc, &plan) == GEMMEPI_OK &&
+              gemmepi_plan_explain(plan, text, sizeof text) > 0,
+          "%s", gemmepi_last_error());
+    CHECK(strstr(text, "dA through the formula of a") && strstr(text, "op(A) = sin(a)"), "%s", text);
+    gemmepi_plan_destroy(plan);
+}
+
+int main(int argc, char **argv) {
+    test_device devices[2];
+    int opened = test_devices_open(devices), i;
+    draws = argc > 1 ? atoi(argv[1]) : 0;
+    first_seed = argc > 2 ? (uint64_t)atoi(argv[2]) : first_seed;
+    for (i = 0; i < opened; i++) {
+        here = devices + i;
+        printf("on %s:\n", here->name);
+        RUN(layers_of_made_operands_and_their_gradients_are_what_differences_say);
+        RUN(weights_in_4_bits_have_a_forward_and_pass_gradients_on);
+        RUN(a_loss_whose_a_is_made_has_the_gradients_of_one_that_is_stored);
+        RUN(what_backward_does_not_do_through_a_formula_is_refused_in_words);
+        RUN(explain_names_what_makes_the_operands);
+        test_device_close(here);
+    }
+    return test_finish() || opened == 0;
+}
