@@ -10572,6 +10572,15 @@ static int gpi__is_fp8_product(const gpi__problem *problem) {
   return gpi__is_fp8(problem->views[GPI__A].dtype) && gpi__is_fp8(problem->views[GPI__B].dtype);
 }
 
+static int gpi__is_i8_product(const gpi__problem *problem) {
+  return problem->views[GPI__A].dtype == GEMMEPI_I8 && problem->views[GPI__B].dtype == GEMMEPI_I8;
+}
+
+/* Whether both are of 8 bits, which tensor cores multiply as they are, at twice the rate of 16. */
+static int gpi__is_byte_product(const gpi__problem *problem) {
+  return gpi__is_fp8_product(problem) || gpi__is_i8_product(problem);
+}
+
 /* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
 static int gpi__is_of_weights(const gpi__problem *problem) {
   int a = problem->views[GPI__A].dtype;
@@ -17336,7 +17345,7 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 21\n#include \"sm80/finish.cuh\"\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply_add.cuh\"\n#if GEMMEPI_ELEMENT == 1\n#include \"sm80/scales.cuh\"\n#endif\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gpi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gpi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=IN_PARTS?slice/params.parts:slice;\nint first_k=IN_PARTS?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\n"
 "int warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=IN_PARTS&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\n"
 "a.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\n#if GEMMEPI_ELEMENT == 1\nconst Place_of_sums place={item,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS};\n#endif\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\n"
-"if(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],PROMOTES?of_stage:sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\n#if GEMMEPI_ELEMENT == 1\nif(PROMOTES)\nscale_sums<STAGE_A,STAGE_B,true>(params,place,first_k/TILE_K+block,of_stage,sums);\n#endif\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\n#if GEMMEPI_ELEMENT == 1\nif(WHOLE_A||WHOLE_B)\nscale_sums<WHOLE_A,WHOLE_B,false>(params,place,0,sums,sums);\n#endif\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
+"if(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],PROMOTES?of_stage:sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\n#if GEMMEPI_ELEMENT == 1\nif(PROMOTES)\nscale_sums<STAGE_A,STAGE_B,true>(params,place,first_k/TILE_K+block,of_stage,sums);\n#endif\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\n#if GEMMEPI_ELEMENT == 1\nif(GEMMEPI_OF_I8)\nto_floats(sums);\nif(WHOLE_A||WHOLE_B)\nscale_sums<WHOLE_A,WHOLE_B,false>(params,place,0,sums,sums);\n#endif\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
 "#line 1 \"src/kernels/gemm_small.cu\"\n#line 9\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_WARPS 8\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,PARTS=GEMMEPI_PARTS;\nconstexpr int PART=WARPS*LANES_K*DEPTH,STEP=PARTS*PART;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
@@ -17381,10 +17390,11 @@ static const gpi__source gpi__sources[] = {
 "else\nfetch_part<false>(stage,part,k_left);\n}\n\nDEVICE void put(u32 stage,int part)const{\nif constexpr(Unit==2||BY_WORDS){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[PIECE/4];\nif(BY_WORDS)\nmemcpy(words,&pieces[p],sizeof words);\nelse\nmemcpy(words,held+p*ELEMENTS,sizeof words);\nif(part*PART+p<COUNT)\nstore(place_of(stage,part*PART+p),words);\n}\n}\n}\n\nDEVICE void next(){\nfrom+=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n"}},
 {"sm80/multiply.cuh",
 {
-"#line 1 \"src/kernels/sm80/multiply.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n#if !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
-": \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\nasm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\n"
-"return Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n"
-"#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n"}},
+"#line 1 \"src/kernels/sm80/multiply.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n#if GEMMEPI_OF_I8\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nint whole[4];\nmemcpy(whole,sums,sizeof whole);\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+": \"+r\"(whole[0]),\"+r\"(whole[1]),\"+r\"(whole[2]),\"+r\"(whole[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};\"\n: \"+r\"(whole[i%2*2]),\"+r\"(whole[i%2*2+1])\n: \"r\"(a[i]),\"r\"(i/2?b1:b0));\n#endif\nmemcpy(sums,whole,sizeof whole);\n}\n#elif !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\n"
+"asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\n"
+"template<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\n"
+"multiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n"}},
 {"sm80/multiply_add.cuh",
 {
 "#line 1 \"src/kernels/sm80/multiply_add.cuh\"\n\n#pragma once\n#include \"sm80/multiply.cuh\"\n\nDEVICE void load_words(u32 from,float&to0,float&to1){\nasm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\nDEVICE void load_words(u32 from,float(&to)[4]){\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n"
@@ -17392,9 +17402,14 @@ static const gpi__source gpi__sources[] = {
 "sum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n"}},
 {"sm80/options.cuh",
 {
-"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n\n#if GEMMEPI_ELEMENT == 1\ntypedef u8 Element;\n#define GEMMEPI_MMA \"m16n8k32\"\n#elif GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n"
-"#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\n"
-"constexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(ELEMENT>1||(A_ROWS&&B_ROWS),\"ldmatrix turns no bytes\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
+"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n\n#ifndef GEMMEPI_OF_I8\n#define GEMMEPI_OF_I8 0\n#endif\n\n#if GEMMEPI_ELEMENT == 1\ntypedef u8 Element;\n#define GEMMEPI_MMA \"m16n8k32\"\n#elif GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n"
+"#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\n"
+"constexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(ELEMENT>1||(A_ROWS&&B_ROWS),\"ldmatrix turns no bytes\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
+{"sm80/scales.cuh",
+{
+"#line 1 \"src/kernels/sm80/scales.cuh\"\n\n\n#pragma once\n#include \"sm80/options.cuh\"\n\nconstexpr int MODE_A=GEMMEPI_SCALE_A,MODE_B=GEMMEPI_SCALE_B;\nconstexpr int STAGE_A=MODE_A>SCALE_OUTER?MODE_A:SCALE_NONE,STAGE_B=MODE_B>SCALE_OUTER?MODE_B:SCALE_NONE;\nconstexpr int WHOLE_A=MODE_A==SCALE_OUTER?MODE_A:SCALE_NONE,WHOLE_B=MODE_B==SCALE_OUTER?MODE_B:SCALE_NONE;\nstatic_assert(TILE_K==SCALE_STEPS,\"a stage has one block of scales\");\nstatic_assert(PROMOTES|| !(STAGE_A||STAGE_B),\"what varies along k has a stage's sums apart\");\n\n\ntemplate<int Mode>\nDEVICE float scale_number(const gpi__kernel_scale&scale,long long item,long long outer,long long extent,int k,int block){\nif constexpr(Mode==SCALE_NONE)\nreturn 1;\nouter=outer<extent?outer:extent-1;\nconst float*of_item=scale.data+item*scale.stride;\nif constexpr(Mode==SCALE_OUTER)\nreturn of_item[outer];\nScale_line line=scale_line<Mode>(of_item,outer,extent,k);\nreturn line.at[block*line.step];\n}\n\n\n"
+"DEVICE void to_floats(float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++){\nfloat&sum=sums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\nsum=(float)__float_as_int(sum);\n}\n}\n\n\nstruct Place_of_sums{\nlong long item;\nint row,column;\n};\n\n\ntemplate<int Of_a,int Of_b,bool Adds>\nDEVICE void scale_sums(const gpi__sm80_params&params,const Place_of_sums&place,int block,\nconst float(&of_stage)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\nconst gpi__epilogue_params&p=params.epilogue;\nint first_row=place.row+row_of_lane(),first_column=place.column+lane_of_row()*2;\nasm volatile(\"\" : \"+r\"(first_row),\"+r\"(first_column));\nfloat rows[ROW_BLOCKS*2],columns[2];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nrows[i]=Of_a==SCALE_BLOCK_128&&i?rows[0]\n:scale_number<Of_a>(p.scale_a,place.item,first_row+i*8,p.m,params.k,block);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\n"
+"long long column=column_of_half<HALVES_IN>(p,first_column+j%of_half*8,j/of_half);\n#pragma unroll\nfor(int e=0;e<2;e++)\nif(Of_b!=SCALE_BLOCK_128||HALVES_IN==2||j+e==0)\ncolumns[e]=scale_number<Of_b>(p.scale_b,place.item,column+e,p.n*HALVES_IN,params.k,block);\nelse\ncolumns[e]=columns[0];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4],factor=rows[i/2]*columns[i%2];\nsum=Adds?fmaf(of_stage[i/4][j][i%4],factor,sum):sum*factor;\n}\n}\n}\n"}},
 {"weights.cuh",
 {
 "#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE,SCALE_BYTES=VARIES?1024:0;\n"
@@ -17409,13 +17424,6 @@ static const gpi__source gpi__sources[] = {
 "int valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\n",
 "Epilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nothers_have_read();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gpi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n"
 "__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
-#endif
-#if !defined(GEMMEPI_NO_SM80) && !defined(GEMMEPI_NO_FP8)
-{"sm80/scales.cuh",
-{
-"#line 1 \"src/kernels/sm80/scales.cuh\"\n\n\n#pragma once\n#include \"sm80/options.cuh\"\n\nconstexpr int MODE_A=GEMMEPI_SCALE_A,MODE_B=GEMMEPI_SCALE_B;\nconstexpr int STAGE_A=MODE_A>SCALE_OUTER?MODE_A:SCALE_NONE,STAGE_B=MODE_B>SCALE_OUTER?MODE_B:SCALE_NONE;\nconstexpr int WHOLE_A=MODE_A==SCALE_OUTER?MODE_A:SCALE_NONE,WHOLE_B=MODE_B==SCALE_OUTER?MODE_B:SCALE_NONE;\nstatic_assert(TILE_K==SCALE_STEPS,\"a stage has one block of scales\");\nstatic_assert(PROMOTES|| !(STAGE_A||STAGE_B),\"what varies along k has a stage's sums apart\");\n\n\ntemplate<int Mode>\nDEVICE float scale_number(const gpi__kernel_scale&scale,long long item,long long outer,long long extent,int k,int block){\nif constexpr(Mode==SCALE_NONE)\nreturn 1;\nouter=outer<extent?outer:extent-1;\nconst float*of_item=scale.data+item*scale.stride;\nif constexpr(Mode==SCALE_OUTER)\nreturn of_item[outer];\nScale_line line=scale_line<Mode>(of_item,outer,extent,k);\nreturn line.at[block*line.step];\n}\n\n\nstruct Place_of_sums{\n"
-"long long item;\nint row,column;\n};\n\n\ntemplate<int Of_a,int Of_b,bool Adds>\nDEVICE void scale_sums(const gpi__sm80_params&params,const Place_of_sums&place,int block,\nconst float(&of_stage)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\nconst gpi__epilogue_params&p=params.epilogue;\nint first_row=place.row+row_of_lane(),first_column=place.column+lane_of_row()*2;\nasm volatile(\"\" : \"+r\"(first_row),\"+r\"(first_column));\nfloat rows[ROW_BLOCKS*2],columns[2];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nrows[i]=Of_a==SCALE_BLOCK_128&&i?rows[0]\n:scale_number<Of_a>(p.scale_a,place.item,first_row+i*8,p.m,params.k,block);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nlong long column=column_of_half<HALVES_IN>(p,first_column+j%of_half*8,j/of_half);\n#pragma unroll\nfor(int e=0;e<2;e++)\nif(Of_b!=SCALE_BLOCK_128||HALVES_IN==2||j+e==0)\n"
-"columns[e]=scale_number<Of_b>(p.scale_b,place.item,column+e,p.n*HALVES_IN,params.k,block);\nelse\ncolumns[e]=columns[0];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4],factor=rows[i/2]*columns[i%2];\nsum=Adds?fmaf(of_stage[i/4][j][i%4],factor,sum):sum*factor;\n}\n}\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
@@ -26163,6 +26171,7 @@ static const char *gpi__multiplied_type(const gpi__problem *problem, int operand
   int dtype = problem->views[operand].dtype;
   return dtype == GEMMEPI_E4M3   ? "e4m3"
      : dtype == GEMMEPI_E5M2 ? "e5m2"
+     : dtype == GEMMEPI_I8   ? "s8"
      : dtype == GEMMEPI_F16  ? "f16"
      : dtype == GEMMEPI_F32  ? "tf32"
         : "bf16";
@@ -27109,6 +27118,7 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
 
 #define GPI__SM80_LINE         128 /* gemm_sm80.cu: bytes of k of a stage */
 #define GPI__NVRTC_HAS_FP8_MMA 12040 /* PTX 8.4 */
+#define GPI__MOST_I8_SUM       131071 /* products of at most 2^14 in I32 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gpi__sm80_shape {
@@ -27154,6 +27164,18 @@ typedef struct gpi__sm80 {
 
 /* >>what may go there */
 
+/* Why the kernel does not take a product of I8, or NULL. On Hopper cuBLASLt was not compared with it. */
+static const char *gpi__i8_engines_rule(const gpi__problem *problem) {
+  if (problem->accumulator != GEMMEPI_F32)
+    return "its kernel for I8 has results of F32 sums, and d is I32";
+  if (gpi__is_invariant(problem))
+    return "with BATCH_INVARIANT its kernel is not for I8";
+  if (gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B))
+    return "its kernel for I8 has no scales that vary along k";
+  return problem->k > GPI__MOST_I8_SUM ? "sums of more than 131071 products of I8 may pass I32"
+        : gpi__extents_rule(problem);
+}
+
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gpi__engines_rule(const gemmepi_context *context, const gpi__problem *problem) {
   const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
@@ -27161,6 +27183,8 @@ static const char *gpi__engines_rule(const gemmepi_context *context, const gpi__
     return "its kernels are for compute capability 7.5 and later";
   if (gpi__is_fp8_product(problem))
     return gpi__fp8_engines_rule(context, problem);
+  if (gpi__is_i8_product(problem) && !gpi__chip_has(context->arch, GPI__WGMMA))
+    return gpi__i8_engines_rule(problem);
   if (gpi__is_of_weights(problem))
     return gpi__is_invariant(problem)
         ? "BATCH_INVARIANT: the kernel for weights in I8 divides k among more warps or fewer"
@@ -27221,8 +27245,8 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
   if (gpi__scale_varies_along_k(problem, GPI__B) && shape->tile_n > 64 &&
     (halves > 1 || problem->views[GPI__B].scale == GEMMEPI_SCALE_VECTOR_128))
     return 0; /* nor beside a scale for each column */
-  if (!gpi__chip_has(arch, GPI__MMA_SYNC) && gpi__is_fma(problem) && shape->tile_n > 64 &&
-    (shape->tile_m == 64 || problem->formula))
+  if (!gpi__chip_has(arch, GPI__MMA_SYNC) && shape->tile_n > 64 &&
+    (gpi__is_fma(problem) || (gpi__is_i8_product(problem) && halves > 1 && shape->tile_m > 64)))
     return 0; /* nor beside what is on its way without cp.async */
   return gpi__sm80_shared(shape, arch) <= gpi__chip_of(arch)->most_shared;
 }
@@ -27244,7 +27268,7 @@ static int64_t gpi__stage_k(const gpi__problem *problem) {
 static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip) {
   if (gpi__is_fma(problem))
     return chip->fma;
-  if (gpi__is_fp8_product(problem))
+  if (gpi__is_byte_product(problem))
     return 2 * chip->mma;
   return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
@@ -27313,8 +27337,9 @@ static int gpi__sm80_divides(const gemmepi_context *context, const gpi__problem 
   int64_t rows, columns, tiles = gpi__sm80_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gpi__stage_k(problem);
   int64_t at_a_time = (int64_t)context->multiprocessors * gpi__sm80_blocks(context, shape);
-  return cut->parts == 1 || (!gpi__is_invariant(problem) && problem->k >= 2 * of_stage * cut->parts &&
-    tiles > 0 && tiles * cut->parts <= at_a_time);
+  return cut->parts == 1 ||
+     (!gpi__is_invariant(problem) && !gpi__is_i8_product(problem) &&
+       problem->k >= 2 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
 /* >>building */
@@ -27355,6 +27380,8 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
   gpi__append_operands(text, problem);
   if (gpi__promotes(problem))
     gpi__append(text, "#define GEMMEPI_PROMOTES 1\n");
+  if (gpi__is_i8_product(problem))
+    gpi__append(text, "#define GEMMEPI_OF_I8 1\n");
 }
 
 static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__problem *problem, gpi__sm80 *sm80) {
@@ -27532,27 +27559,27 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
 
 /* What the chip does not multiply, or NULL. */
 static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi__problem *problem) {
-  return problem->common == GEMMEPI_F16 || gpi__is_fma(problem) ||
+  return problem->common == GEMMEPI_F16 || problem->common == GEMMEPI_I8 || gpi__is_fma(problem) ||
         gpi__chip_has(context->arch, GPI__MMA_SYNC)
        ? NULL
        : "its kernel multiplies BF16 and TF32 on compute capability 8.0 and later";
 }
 
-static const char *gpi__sm80_fp8_rule(const gemmepi_context *context, const gpi__problem *problem) {
-  if (!gpi__chip_has(context->arch, GPI__MMA_FP8))
+static const char *gpi__sm80_bytes_rule(const gemmepi_context *context, const gpi__problem *problem) {
+  if (gpi__is_fp8_product(problem) && !gpi__chip_has(context->arch, GPI__MMA_FP8))
     return "it multiplies fp8 on compute capability 8.9, 12.0 and 12.1";
   if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
-    return "mma.sync reads fp8 only where the elements along k are contiguous";
+    return "mma.sync reads fp8 and I8 only where the elements along k are contiguous";
   if (gpi__copy_unit(problem, GPI__A) < 4 || gpi__copy_unit(problem, GPI__B) < 4)
-    return "it copies fp8 at multiples of 4 bytes: pointers, lines and items";
+    return "it copies fp8 and I8 at multiples of 4 bytes: pointers, lines and items";
   return NULL;
 }
 
 static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__problem *problem) {
   if (problem->found_scale)
     return "it finds no scales of d";
-  if (gpi__is_fp8_product(problem) && gpi__sm80_fp8_rule(context, problem))
-    return gpi__sm80_fp8_rule(context, problem);
+  if (gpi__is_byte_product(problem) && gpi__sm80_bytes_rule(context, problem))
+    return gpi__sm80_bytes_rule(context, problem);
   if (gpi__is_of_weights(problem))
     return "a and b differ in dtype";
   return gpi__sm80_type_rule(context, problem) ? gpi__sm80_type_rule(context, problem)
@@ -27617,8 +27644,8 @@ static const char *gpi__small_rule(const gemmepi_context *context, const gpi__pr
   (void)context;
   if (gpi__is_of_weights(problem))
     return "a and b differ in dtype";
-  if (gpi__is_fp8_product(problem))
-    return "it does not multiply fp8";
+  if (gpi__is_byte_product(problem))
+    return "it does not multiply fp8 or I8";
   if (problem->m > GPI__SMALL_EDGE && columns > GPI__SMALL_EDGE &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GPI__SMALL_PAIRS)
     return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
@@ -28102,8 +28129,8 @@ static const char *gpi__outer_rule(const gemmepi_context *context, const gpi__pr
   (void)context;
   if (gpi__is_of_weights(problem))
     return "a and b differ in dtype";
-  if (gpi__is_fp8_product(problem))
-    return "it does not multiply fp8";
+  if (gpi__is_byte_product(problem))
+    return "it does not multiply fp8 or I8";
   if (problem->k > GPI__OUTER_DEPTH)
     return "it is for a k of 16 at most";
   if (gpi__leaves_states(problem))
@@ -29761,9 +29788,9 @@ static int gpi__is_side_by_side(const gpi__problem *problem, int operand) {
   return (problem->views[operand].transposed != 0) == (operand == GPI__B);
 }
 
-/* Whether it has to be so in the kernel for Hopper, or of fp8 in any. */
+/* Whether it has to be so in the kernel for Hopper, or of 8 bits in any. */
 static int gpi__wants_side_by_side(const gpi__problem *problem, int operand) {
-  return gpi__is_tf32(problem) || gpi__is_fp8_product(problem) ||
+  return gpi__is_tf32(problem) || gpi__is_byte_product(problem) ||
      (operand == GPI__B && gpi__half_begins_within(problem) && !gpi__is_of_weights(problem));
 }
 
@@ -29844,7 +29871,7 @@ static void gpi__copy_for_hopper(const gemmepi_context *context, const gpi__prob
 static int gpi__ways_to_copy(const gemmepi_context *context, const gpi__problem *problem) {
   if (gpi__is_invariant(problem))
     return 0;
-  if (gpi__is_fp8_product(problem) && gpi__chip_has(context->arch, GPI__MMA_FP8))
+  if (gpi__is_byte_product(problem) && !gpi__chip_has(context->arch, GPI__WGMMA))
     return 2;
   return gpi__chip_has(context->arch, GPI__WGMMA) && gpi__wants_side_by_side(problem, GPI__B) ? 2 : 1;
 }
@@ -30082,12 +30109,12 @@ static int gpi__lt_accepts_fp8(const gpi__problem *problem) {
      problem->n % 16 == 0 && (a->dtype != GEMMEPI_E5M2 || b->dtype != GEMMEPI_E5M2);
 }
 
-/* The bare product of fp8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
-static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
+/* The bare product of fp8 or I8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
+static double gpi__bytes_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
   gpi__problem bare = *problem;
   gpi__candidate by;
   double copies = 0;
-  int operand, takes = gpi__lt_accepts_fp8(problem);
+  int operand, takes = gpi__is_i8_product(problem) || gpi__lt_accepts_fp8(problem);
   for (operand = GPI__A; operand <= GPI__B; operand++) {
     gpi__view *view = &bare.views[operand];
     copies += gpi__copy_microseconds(3 * (double)view->lines * (double)view->length);
@@ -30123,8 +30150,8 @@ static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__
     return gpi__bare_microseconds(context, &bare) +
        gpi__copy_microseconds(1.5 * (double)bare.views[GPI__B].bytes);
   }
-  if (gpi__is_fp8_product(problem))
-    return gpi__fp8_microseconds(context, problem);
+  if (gpi__is_byte_product(problem))
+    return gpi__bytes_microseconds(context, problem);
   gpi__pack_views(problem, packs, &bare);
   bare.epilogue = GEMMEPI_NONE;
   least = gpi__aligned_microseconds(context, &bare);

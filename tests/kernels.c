@@ -47,6 +47,7 @@ static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
+static const family mma_i8 = {"mma_i8", "gemm_sm80.cu", 80, NULL, 0};
 static const family mma_fp8 = {"mma_fp8", "gemm_sm80.cu", 89, NULL, 0};
 static const family mma_turing = {"mma_turing", "gemm_sm80.cu", 0, "sm_75", 75};
 static const family small = {"small", "gemm_small.cu", 75, NULL, 0};
@@ -935,7 +936,8 @@ static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
 static int mma_takes(const family *of, const gpi__problem *problem, const gpi__sm80_shape *shape) {
     int is_turing = of == &mma_turing || of == &mma_turing_inside;
     return gpi__sm80_shape_accepts(problem, shape, is_turing ? 75 : 90) &&
-           (!is_turing || problem->common == GEMMEPI_F16 || gpi__is_fma(problem));
+           (!is_turing || problem->common == GEMMEPI_F16 || problem->common == GEMMEPI_I8 ||
+            gpi__is_fma(problem));
 }
 
 static void append_mma_defines(const family *of, const gpi__problem *problem, const gpi__sm80_cut *cut,
@@ -946,15 +948,15 @@ static void append_mma_defines(const family *of, const gpi__problem *problem, co
     gpi__append_sm80_defines(defines, problem, &built);
 }
 
-/* The kernel for mma.sync; the same of both. */
-static void add_fp8_by_mma(const fp8_row *row, int shape, int odd, int applied) {
+/* The kernel for mma.sync, of fp8 and I8. */
+static void add_bytes_by_mma(const family *of, const fp8_row *row, int shape, int odd, int applied) {
     gemmepi_matmul_desc desc = new_desc(row->a, row->b, row->d, row->epilogue);
     gpi__problem problem, own;
     gpi__sm80_cut cut;
     char name[200], prologue[2048];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
-    cut.shape = &gpi__sm80_shapes[shape], cut.parts = shape % 4 == 3 && applied ? 4 : 1;
+    cut.shape = &gpi__sm80_shapes[shape], cut.parts = shape % 4 == 3 && applied && of == &mma_fp8 ? 4 : 1;
     desc.b.transposed = 1;
     desc.k = 2048;
     desc.m = 144, desc.n = odd ? 150 : 256;
@@ -969,12 +971,13 @@ static void add_fp8_by_mma(const fp8_row *row, int shape, int odd, int applied) 
                 row->fast ? "_fast" : "", shape, odd ? "_odd" : "", applied ? "" : "_scaled",
                 cut.parts > 1 ? "_in_parts" : "");
     normalise(&desc, name, &problem);
-    if (!mma_takes(&mma_fp8, &problem, cut.shape))
+    if (!mma_takes(of, &problem, cut.shape))
         return;
     own = cut.parts > 1 ? gpi__bare_problem(&problem) : problem;
-    append_mma_defines(&mma_fp8, &own, &cut, applied, &defines);
-    note_layout(&mma_fp8, shape, 2);
-    add(&mma_fp8, name, prologue);
+    append_mma_defines(of, &own, &cut, applied, &defines);
+    if (of == &mma_fp8)
+        note_layout(&mma_fp8, shape, 2);
+    add(of, name, prologue);
 }
 
 /* Each pairing, mode and kind of epilogue in every shape, by turns; --all: in each. */
@@ -984,6 +987,11 @@ static void list_fp8(void) {
                              outer = GEMMEPI_SCALE_OUTER, vector = GEMMEPI_SCALE_VECTOR_128,
                              block = GEMMEPI_SCALE_BLOCK_128;
     const gemmepi_epilogue gate = GEMMEPI_SILU | GEMMEPI_GATED, back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    const fp8_row rows_of_i8[] = {
+        {GEMMEPI_I8, GEMMEPI_I8, half, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, one, outer, 0},
+        {GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_F32, gate | GEMMEPI_AUX, outer, outer, 0},
+        {GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_RELU | GEMMEPI_RESIDUAL, one, one, 0},
+        {GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_F16, GEMMEPI_SILU | back, one, one, 0}};
     const fp8_row rows[] = {
         {x, x, half, GEMMEPI_NONE, one, one, 0},
         {x, y, GEMMEPI_F32, GEMMEPI_BIAS, none, outer, 0},
@@ -1017,10 +1025,16 @@ static void list_fp8(void) {
         for (shape = 0; shape < shapes; shape++)
             if (takes_all || (i + shape + shape / 7) % 3 == 0)
                 add_fp8(&rows[i], shape, (i + shape / 3) % 4 == 3, (i + shape) % 2);
+    for (i = 0; i < (int)GPI__COUNT(rows_of_i8); i++)
+        for (shape = 0; shape < (int)GPI__COUNT(gpi__sm80_shapes); shape++)
+            if (takes_all || (i + shape) % 2 == 0) {
+                add_bytes_by_mma(&mma_i8, &rows_of_i8[i], shape, i % 2, (i + shape / 2) % 2);
+                add_bytes_by_mma(&mma_turing, &rows_of_i8[i], shape, i % 2, (i + shape / 2) % 2);
+            }
     for (i = 0; i < (int)GPI__COUNT(rows); i++)
         for (shape = 0; shape < (int)GPI__COUNT(gpi__sm80_shapes); shape++)
             if (takes_all || (i + shape) % 2 == 0)
-                add_fp8_by_mma(&rows[i], shape, (i + shape / 3) % 4 == 3, (i / 2 + shape) % 2);
+                add_bytes_by_mma(&mma_fp8, &rows[i], shape, (i + shape / 3) % 4 == 3, (i / 2 + shape) % 2);
     found_mode = GEMMEPI_SCALE_VECTOR_128;
     for (i = 0; i < (int)GPI__COUNT(with_found); i++)
         for (shape = 0; shape < shapes; shape++)

@@ -1,4 +1,4 @@
-// Product and epilogue of operands of 16 bits or F32, from Turing on, and of fp8, on Ada and RTX 50: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue of operands of 16 bits or F32, from Turing on, of I8, and of fp8, on Ada and RTX 50: D = epilogue(alpha op(A) op(B) + beta C).
 //
 // A block has one tile. Its threads load 128 bytes of k at a time with cp.async into a ring of stages in shared memory,
 // lines of 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait
@@ -16,7 +16,7 @@
 //   load          operands to shared memory
 //   multiply      fragments and mma.sync
 //   multiply_add  strict F32
-//   scales        fp8
+//   scales        fp8 and I8
 //   finish        the epilogue
 #include "sm80/finish.cuh"
 #include "sm80/load.cuh"
@@ -116,6 +116,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     copies_wait<0>();
     __syncthreads();
 #if GEMMEPI_ELEMENT == 1
+    if (GEMMEPI_OF_I8)
+        to_floats(sums);
     if (WHOLE_A || WHOLE_B)
         scale_sums<WHOLE_A, WHOLE_B, false>(params, place, 0, sums, sums);
 #endif

@@ -135,6 +135,15 @@ static int gpi__is_fp8_product(const gpi__problem *problem) {
     return gpi__is_fp8(problem->views[GPI__A].dtype) && gpi__is_fp8(problem->views[GPI__B].dtype);
 }
 
+static int gpi__is_i8_product(const gpi__problem *problem) {
+    return problem->views[GPI__A].dtype == GEMMEPI_I8 && problem->views[GPI__B].dtype == GEMMEPI_I8;
+}
+
+/* Whether both are of 8 bits, which tensor cores multiply as they are, at twice the rate of 16. */
+static int gpi__is_byte_product(const gpi__problem *problem) {
+    return gpi__is_fp8_product(problem) || gpi__is_i8_product(problem);
+}
+
 /* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
 static int gpi__is_of_weights(const gpi__problem *problem) {
     int a = problem->views[GPI__A].dtype;

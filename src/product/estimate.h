@@ -43,12 +43,12 @@ static int gpi__lt_accepts_fp8(const gpi__problem *problem) {
            problem->n % 16 == 0 && (a->dtype != GEMMEPI_E5M2 || b->dtype != GEMMEPI_E5M2);
 }
 
-/* The bare product of fp8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
-static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
+/* The bare product of fp8 or I8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
+static double gpi__bytes_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
     gpi__problem bare = *problem;
     gpi__candidate by;
     double copies = 0;
-    int operand, takes = gpi__lt_accepts_fp8(problem);
+    int operand, takes = gpi__is_i8_product(problem) || gpi__lt_accepts_fp8(problem);
     for (operand = GPI__A; operand <= GPI__B; operand++) {
         gpi__view *view = &bare.views[operand];
         copies += gpi__copy_microseconds(3 * (double)view->lines * (double)view->length);
@@ -84,8 +84,8 @@ static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__
         return gpi__bare_microseconds(context, &bare) +
                gpi__copy_microseconds(1.5 * (double)bare.views[GPI__B].bytes);
     }
-    if (gpi__is_fp8_product(problem))
-        return gpi__fp8_microseconds(context, problem);
+    if (gpi__is_byte_product(problem))
+        return gpi__bytes_microseconds(context, problem);
     gpi__pack_views(problem, packs, &bare);
     bare.epilogue = GEMMEPI_NONE;
     least = gpi__aligned_microseconds(context, &bare);

@@ -27,7 +27,6 @@ sample() {
 75 gpu/fused 1 14 4
 75 gpu/fused 1 16 6
 75 gpu/fused 1 17 3
-75 gpu/fused 1 18 3
 75 gpu/fused 1 22 3
 75 gpu/fused 1 27 4
 75 gpu/fused 1 36 3
@@ -40,6 +39,9 @@ sample() {
 90 gpu/weights 1 13 3
 90 gpu/weights 1 16 3
 80 gpu/weights 1 10 2
+75 gpu/fp8_shapes 1 16 4
+75 gpu/fp8_shapes 1 19 3
+86 gpu/fp8_shapes 1 17 3
 89 gpu/fp8_shapes 1 16 3
 89 gpu/fp8_shapes 1 17 2
 89 gpu/fp8_shapes 1 19 3

@@ -290,7 +290,8 @@ static void the_shape_is_within_the_bound(void) {
             gemmepi_plan_destroy(plan);
             runs++;
         }
-    CHECK(runs >= least, "shape %d: %d runs", shape_here, runs);
+    CHECK(runs >= (here->has_fused ? least : 1), "shape %d: %d runs", shape_here,
+          runs); /* others lack types and clusters */
 }
 
 /* Beyond m, n and k lies anything, and what a lane has there is multiplied, too. */
@@ -314,6 +315,8 @@ static void special_values_stay_in_their_rows_and_columns(void) {
             p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
             p.desc.a.ld = p.desc.b.ld = 41;
             plan = plan_as(&p.desc, &c, 1, 0);
+            if (!plan && !here->has_fused)
+                continue; /* without clusters */
             CHECK(plan && problem_holds_run(here, &p, plan, &r), "shape %d, layout %d", which, layout);
             if (plan)
                 run_free(&r);

@@ -1059,6 +1059,45 @@ static void fp8_has_the_kernel_for_mma_sync_where_the_chip_has_it(void) {
     }
 }
 
+static void i8_has_the_kernel_for_mma_sync_but_on_hopper(void) {
+    static const struct {
+        int arch, d, scale, a_transposed;
+        int64_t k;
+        uint64_t flags;
+        const char *kernel; /* NULL: another */
+        const char *says;
+    } cases[] = {
+        {75, GEMMEPI_BF16, GEMMEPI_SCALE_OUTER, 0, 1024, 0, "gemmepi_sm80_i8_", ", 2 stages"},
+        {80, GEMMEPI_BF16, GEMMEPI_SCALE_OUTER, 0, 1024, 0, "gemmepi_sm80_i8_", "product and epilogue"},
+        {86, GEMMEPI_I8, GEMMEPI_SCALE_TENSOR, 1, 1024, 0, "gemmepi_sm80_i8_", "gemmepi_transpose"},
+        {120, GEMMEPI_F32, GEMMEPI_SCALE_NONE, 0, 131071, 0, "gemmepi_sm80_i8_", "product and epilogue"},
+        {120, GEMMEPI_F32, GEMMEPI_SCALE_NONE, 0, 131072, 0, NULL,
+         "not fused: sums of more than 131071 products of I8 may pass I32"},
+        {86, GEMMEPI_I32, GEMMEPI_SCALE_NONE, 0, 1024, 0, NULL,
+         "not fused: its kernel for I8 has results of F32 sums, and d is I32"},
+        {86, GEMMEPI_BF16, GEMMEPI_SCALE_BLOCK_128, 0, 1024, 0, NULL,
+         "not fused: its kernel for I8 has no scales that vary along k"},
+        {86, GEMMEPI_BF16, GEMMEPI_SCALE_OUTER, 0, 1024, GEMMEPI_BATCH_INVARIANT, NULL,
+         "not fused: with BATCH_INVARIANT its kernel is not for I8"},
+        {90, GEMMEPI_BF16, GEMMEPI_SCALE_OUTER, 0, 1024, 0, NULL, "not fused: a and b are not both BF16"}};
+    int i;
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
+        planned p = planned_begin(cases[i].arch, 0);
+        p.desc.m = p.desc.n = 512, p.desc.k = cases[i].k;
+        p.desc.epilogue = cases[i].d == GEMMEPI_I32 ? GEMMEPI_RELU : GEMMEPI_GELU_TANH | GEMMEPI_BIAS;
+        p.desc.a.dtype = GEMMEPI_I8, p.desc.d.dtype = (gemmepi_dtype)cases[i].d, p.desc.b.transposed = 1;
+        p.desc.a.scale.mode = p.desc.b.scale.mode = (gemmepi_scale_mode)cases[i].scale;
+        p.desc.a.transposed = cases[i].a_transposed;
+        p.desc.flags = cases[i].flags;
+        if (planned_plan(&p))
+            CHECK((cases[i].kernel ? is_kernel(&p.details, cases[i].kernel)
+                                   : p.details.route != GEMMEPI_ROUTE_FUSED) &&
+                      explain_has(p.plan, cases[i].says),
+                  "%d: %s by %s", i, p.details.route_name, p.details.kernel);
+        planned_end(&p);
+    }
+}
+
 static void refuse_fp8(const char *source) {
     gpu.fails = strstr(source, "#define GEMMEPI_ELEMENT 1\n") ? "nvrtcCompileProgram" : NULL;
     gpu.fail_code = GPI__NVRTC_ERROR_COMPILATION;
@@ -1187,6 +1226,7 @@ int main(void) {
     RUN(scales_are_found_in_smaller_tiles_beside_aux_or_a_residual);
     RUN(fp8_says_where_its_sums_go);
     RUN(fp8_has_the_kernel_for_mma_sync_where_the_chip_has_it);
+    RUN(i8_has_the_kernel_for_mma_sync_but_on_hopper);
     RUN(an_nvrtc_that_does_not_know_fp8_of_mma_sync_leaves_another_route);
     RUN(kernels_whose_bits_depend_on_m_are_left_out_and_say_why);
     RUN(a_slice_of_a_gpu_has_the_shapes_whose_clusters_fit);

@@ -19,7 +19,24 @@ template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[
 __device__ inline void load_words(u32 from, u32 &to) {
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to) : "r"(from) : "memory");
 }
-#if !GEMMEPI_FMA
+#if GEMMEPI_OF_I8
+__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    int whole[4];
+    memcpy(whole, sums, sizeof whole);
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+r"(whole[0]), "+r"(whole[1]), "+r"(whole[2]), "+r"(whole[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else // a quarter
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                     : "+r"(whole[i % 2 * 2]), "+r"(whole[i % 2 * 2 + 1])
+                     : "r"(a[i]), "r"(i / 2 ? b1 : b0));
+#endif
+    memcpy(sums, whole, sizeof whole);
+}
+#elif !GEMMEPI_FMA
 // sums += A B: 16 rows, 8 columns, 32 bytes of k.
 __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 #if __CUDA_ARCH__ >= 800

@@ -21,7 +21,7 @@
 #define GEMMEPI_B_ROWS   1  // likewise B's along k, else those along n
 #define GEMMEPI_A_UNIT   16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2
 #define GEMMEPI_B_UNIT   16
-#define GEMMEPI_ELEMENT  2      // bytes of an element of A and B; 1: of fp8, whose lines are along k
+#define GEMMEPI_ELEMENT  2      // bytes of an element of A and B; 1: of fp8 or I8, whose lines are along k
 #define GEMMEPI_OPERANDS "bf16" // as mma.sync names them, which has no F32
 #define GEMMEPI_FMA      0      // 1: fused multiply-adds of F32 instead
 #define GEMMEPI_IN_PARTS 0      // 1: k is divided into params.parts
@@ -32,6 +32,10 @@
 #endif
 #ifndef GEMMEPI_PROMOTES
 #define GEMMEPI_PROMOTES 0 // 1: of fp8: what mma.sync adds up of a stage goes to sums in F32, with the scales that vary along k
+#endif
+
+#ifndef GEMMEPI_OF_I8
+#define GEMMEPI_OF_I8 0 // 1: of I8: sums are whole numbers, as bits, until all of k is added up
 #endif
 
 #if GEMMEPI_ELEMENT == 1

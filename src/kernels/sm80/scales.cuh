@@ -1,4 +1,4 @@
-// fp8: sums in F32 beside those of mma.sync, which keeps fewer bits of them, and scales. Those that vary along k multiply what a stage, 128
+// What fp8 and I8 have behind their sums. fp8: sums in F32 beside those of mma.sync, which keeps fewer bits of them, and scales. Those that vary along k multiply what a stage, 128
 // of k, has added up, on its way to the sums in F32; those of whole rows and columns the finished sums.
 #pragma once
 #include "sm80/options.cuh"
@@ -20,6 +20,15 @@ __device__ inline float scale_number(const gpi__kernel_scale &scale, long long i
         return of_item[outer];
     Scale_line line = scale_line<Mode>(of_item, outer, extent, k);
     return line.at[block * line.step];
+}
+
+// Of I8: from whole numbers, as bits.
+__device__ inline void to_floats(float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++) {
+        float &sum = sums[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4];
+        sum = (float)__float_as_int(sum);
+    }
 }
 
 // Where a warp's sums are: its item, first row and first column.

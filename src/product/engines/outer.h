@@ -22,8 +22,8 @@ static const char *gpi__outer_rule(const gemmepi_context *context, const gpi__pr
     (void)context;
     if (gpi__is_of_weights(problem))
         return "a and b differ in dtype";
-    if (gpi__is_fp8_product(problem))
-        return "it does not multiply fp8";
+    if (gpi__is_byte_product(problem))
+        return "it does not multiply fp8 or I8";
     if (problem->k > GPI__OUTER_DEPTH)
         return "it is for a k of 16 at most";
     if (gpi__leaves_states(problem))

@@ -5,8 +5,9 @@
 
 #include "sm90_fp8.h"
 
-#define GPI__SM80_LINE         128   /* gemm_sm80.cu: bytes of k of a stage */
-#define GPI__NVRTC_HAS_FP8_MMA 12040 /* PTX 8.4 */
+#define GPI__SM80_LINE         128    /* gemm_sm80.cu: bytes of k of a stage */
+#define GPI__NVRTC_HAS_FP8_MMA 12040  /* PTX 8.4 */
+#define GPI__MOST_I8_SUM       131071 /* products of at most 2^14 in I32 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gpi__sm80_shape {
@@ -52,6 +53,18 @@ typedef struct gpi__sm80 {
 
 /* >>what may go there */
 
+/* Why the kernel does not take a product of I8, or NULL. On Hopper cuBLASLt was not compared with it. */
+static const char *gpi__i8_engines_rule(const gpi__problem *problem) {
+    if (problem->accumulator != GEMMEPI_F32)
+        return "its kernel for I8 has results of F32 sums, and d is I32";
+    if (gpi__is_invariant(problem))
+        return "with BATCH_INVARIANT its kernel is not for I8";
+    if (gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B))
+        return "its kernel for I8 has no scales that vary along k";
+    return problem->k > GPI__MOST_I8_SUM ? "sums of more than 131071 products of I8 may pass I32"
+                                         : gpi__extents_rule(problem);
+}
+
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gpi__engines_rule(const gemmepi_context *context, const gpi__problem *problem) {
     const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
@@ -59,6 +72,8 @@ static const char *gpi__engines_rule(const gemmepi_context *context, const gpi__
         return "its kernels are for compute capability 7.5 and later";
     if (gpi__is_fp8_product(problem))
         return gpi__fp8_engines_rule(context, problem);
+    if (gpi__is_i8_product(problem) && !gpi__chip_has(context->arch, GPI__WGMMA))
+        return gpi__i8_engines_rule(problem);
     if (gpi__is_of_weights(problem))
         return gpi__is_invariant(problem)
                    ? "BATCH_INVARIANT: the kernel for weights in I8 divides k among more warps or fewer"
@@ -121,8 +136,8 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
     if (gpi__scale_varies_along_k(problem, GPI__B) && shape->tile_n > 64 &&
         (halves > 1 || problem->views[GPI__B].scale == GEMMEPI_SCALE_VECTOR_128))
         return 0; /* nor beside a scale for each column */
-    if (!gpi__chip_has(arch, GPI__MMA_SYNC) && gpi__is_fma(problem) && shape->tile_n > 64 &&
-        (shape->tile_m == 64 || problem->formula))
+    if (!gpi__chip_has(arch, GPI__MMA_SYNC) && shape->tile_n > 64 &&
+        (gpi__is_fma(problem) || (gpi__is_i8_product(problem) && halves > 1 && shape->tile_m > 64)))
         return 0; /* nor beside what is on its way without cp.async */
     return gpi__sm80_shared(shape, arch) <= gpi__chip_of(arch)->most_shared;
 }
@@ -145,7 +160,7 @@ static int64_t gpi__stage_k(const gpi__problem *problem) {
 static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip) {
     if (gpi__is_fma(problem))
         return chip->fma;
-    if (gpi__is_fp8_product(problem))
+    if (gpi__is_byte_product(problem))
         return 2 * chip->mma;
     return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
@@ -217,8 +232,9 @@ static int gpi__sm80_divides(const gemmepi_context *context, const gpi__problem 
     int64_t rows, columns, tiles = gpi__sm80_tiles(problem, shape, &rows, &columns);
     int64_t of_stage = gpi__stage_k(problem);
     int64_t at_a_time = (int64_t)context->multiprocessors * gpi__sm80_blocks(context, shape);
-    return cut->parts == 1 || (!gpi__is_invariant(problem) && problem->k >= 2 * of_stage * cut->parts &&
-                               tiles > 0 && tiles * cut->parts <= at_a_time);
+    return cut->parts == 1 ||
+           (!gpi__is_invariant(problem) && !gpi__is_i8_product(problem) &&
+            problem->k >= 2 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
 /* >>building */
@@ -260,6 +276,8 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
     gpi__append_operands(text, problem);
     if (gpi__promotes(problem))
         gpi__append(text, "#define GEMMEPI_PROMOTES 1\n");
+    if (gpi__is_i8_product(problem))
+        gpi__append(text, "#define GEMMEPI_OF_I8 1\n");
 }
 
 static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__problem *problem,
@@ -445,27 +463,27 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
 
 /* What the chip does not multiply, or NULL. */
 static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi__problem *problem) {
-    return problem->common == GEMMEPI_F16 || gpi__is_fma(problem) ||
+    return problem->common == GEMMEPI_F16 || problem->common == GEMMEPI_I8 || gpi__is_fma(problem) ||
                    gpi__chip_has(context->arch, GPI__MMA_SYNC)
                ? NULL
                : "its kernel multiplies BF16 and TF32 on compute capability 8.0 and later";
 }
 
-static const char *gpi__sm80_fp8_rule(const gemmepi_context *context, const gpi__problem *problem) {
-    if (!gpi__chip_has(context->arch, GPI__MMA_FP8))
+static const char *gpi__sm80_bytes_rule(const gemmepi_context *context, const gpi__problem *problem) {
+    if (gpi__is_fp8_product(problem) && !gpi__chip_has(context->arch, GPI__MMA_FP8))
         return "it multiplies fp8 on compute capability 8.9, 12.0 and 12.1";
     if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
-        return "mma.sync reads fp8 only where the elements along k are contiguous";
+        return "mma.sync reads fp8 and I8 only where the elements along k are contiguous";
     if (gpi__copy_unit(problem, GPI__A) < 4 || gpi__copy_unit(problem, GPI__B) < 4)
-        return "it copies fp8 at multiples of 4 bytes: pointers, lines and items";
+        return "it copies fp8 and I8 at multiples of 4 bytes: pointers, lines and items";
     return NULL;
 }
 
 static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__problem *problem) {
     if (problem->found_scale)
         return "it finds no scales of d";
-    if (gpi__is_fp8_product(problem) && gpi__sm80_fp8_rule(context, problem))
-        return gpi__sm80_fp8_rule(context, problem);
+    if (gpi__is_byte_product(problem) && gpi__sm80_bytes_rule(context, problem))
+        return gpi__sm80_bytes_rule(context, problem);
     if (gpi__is_of_weights(problem))
         return "a and b differ in dtype";
     return gpi__sm80_type_rule(context, problem) ? gpi__sm80_type_rule(context, problem)

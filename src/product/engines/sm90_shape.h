@@ -86,6 +86,7 @@ static const char *gpi__multiplied_type(const gpi__problem *problem, int operand
     int dtype = problem->views[operand].dtype;
     return dtype == GEMMEPI_E4M3   ? "e4m3"
            : dtype == GEMMEPI_E5M2 ? "e5m2"
+           : dtype == GEMMEPI_I8   ? "s8"
            : dtype == GEMMEPI_F16  ? "f16"
            : dtype == GEMMEPI_F32  ? "tf32"
                                    : "bf16";

@@ -39,8 +39,8 @@ static const char *gpi__small_rule(const gemmepi_context *context, const gpi__pr
     (void)context;
     if (gpi__is_of_weights(problem))
         return "a and b differ in dtype";
-    if (gpi__is_fp8_product(problem))
-        return "it does not multiply fp8";
+    if (gpi__is_byte_product(problem))
+        return "it does not multiply fp8 or I8";
     if (problem->m > GPI__SMALL_EDGE && columns > GPI__SMALL_EDGE &&
         (double)problem->m * (double)problem->n * (double)problem->k > (double)GPI__SMALL_PAIRS)
         return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";

@@ -32,9 +32,9 @@ static int gpi__is_side_by_side(const gpi__problem *problem, int operand) {
     return (problem->views[operand].transposed != 0) == (operand == GPI__B);
 }
 
-/* Whether it has to be so in the kernel for Hopper, or of fp8 in any. */
+/* Whether it has to be so in the kernel for Hopper, or of 8 bits in any. */
 static int gpi__wants_side_by_side(const gpi__problem *problem, int operand) {
-    return gpi__is_tf32(problem) || gpi__is_fp8_product(problem) ||
+    return gpi__is_tf32(problem) || gpi__is_byte_product(problem) ||
            (operand == GPI__B && gpi__half_begins_within(problem) && !gpi__is_of_weights(problem));
 }
 
@@ -115,7 +115,7 @@ static void gpi__copy_for_hopper(const gemmepi_context *context, const gpi__prob
 static int gpi__ways_to_copy(const gemmepi_context *context, const gpi__problem *problem) {
     if (gpi__is_invariant(problem))
         return 0;
-    if (gpi__is_fp8_product(problem) && gpi__chip_has(context->arch, GPI__MMA_FP8))
+    if (gpi__is_byte_product(problem) && !gpi__chip_has(context->arch, GPI__WGMMA))
         return 2;
     return gpi__chip_has(context->arch, GPI__WGMMA) && gpi__wants_side_by_side(problem, GPI__B) ? 2 : 1;
 }
