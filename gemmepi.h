@@ -11644,9 +11644,13 @@ static gemmepi_status gpi__check_packed_view(const gemmepi_matrix *matrix, const
 static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_matmul_desc *desc, int i,
   const int64_t extents[2], gpi__desc_of_made *own) {
   gpi__view *view = &problem->views[i], *scale = &problem->views[GPI__SCALE_OF(i)];
-  gemmepi_status status =
-    gpi__convert_matrix(problem, i, gpi__factor_of_desc(desc, i), gpi__stored_dtype(desc, i), extents[0],
-      extents[1], desc->order);
+  gemmepi_matrix matrix = *gpi__factor_of_desc(desc, i);
+  int64_t lines = extents[matrix.transposed], length = extents[!matrix.transposed], stride;
+  gemmepi_status status;
+  stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
+  if (problem->grouping.groups && !matrix.batch_stride && stride > 0) /* one after another */
+    matrix.batch_stride = stride;
+  status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents[0], extents[1], desc->order);
   if (!status && gpi__is_packed(view->dtype))
     status = gpi__check_packed_view(gpi__factor_of_desc(desc, i), gpi__operand_names[i], view);
   own->stored[i] = *view;
@@ -11680,7 +11684,7 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
   gemmepi_matmul_desc result; /* of which what is stored is v */
   gemmepi_status status;
   gpi__view d;
-  if (!gpi__factor_of_desc(desc, i)->batch_stride && !gpi__varies_by_item(formula, desc->operands))
+  if (!problem->grouping.groups && !gpi__factor_of_desc(desc, i)->batch_stride && !gpi__varies_by_item(formula, desc->operands))
     items = 1;
   gpi__lay_out_made(from, extents[0], extents[1], items, made);
   made->transposed = gpi__factor_of_desc(desc, i)->transposed;
@@ -12003,8 +12007,8 @@ static gemmepi_status gpi__convert_made(gpi__problem *problem, const gemmepi_mat
   gpi__desc_of_made own;
   gemmepi_status status;
   GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
-  GPI__UNSUPPORTED_IF(problem->grouping.groups, "desc.%s.formula is given; products of groups have none",
-    desc->a.formula ? "a" : "b");
+  GPI__UNSUPPORTED_IF(problem->grouping.groups && (desc->a.formula || problem->grouping.is_of_k),
+    "desc.%s.formula is given; of grouped products b has one, with groups of rows", desc->a.formula ? "a" : "b");
   status = gpi__make_operands(allocator, desc, problem, &own);
   if (!status)
     status = gpi__convert_tensors(problem, &own.desc, allocator, graph, along, result);
@@ -13040,6 +13044,8 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
       continue; /* it has operands instead */
     if (row->operand == GPI__C && !row->matrix->ld)
       continue; /* as D */
+    if (row->matrix->formula)
+      continue; /* what it is made of says how much is stored */
     if (!row->matrix->batch_stride && is_own)
       row->matrix->batch_stride =
         gpi__dense_stride(row->lines, row->length, row->matrix->ld,
@@ -31737,7 +31743,7 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
 }
 
 /* The product of operands that are made in memory of the allocator. */
-static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__arguments *arguments,
+static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__arguments *arguments, const gpi__group_lists *lists,
   const gemmepi_allocator *allocator) {
   gpi__problem product = gpi__problem_of_made(problem);
   gpi__arguments own = *arguments;
@@ -31751,7 +31757,7 @@ static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__ar
     status = made[i] ? gpi__host_make(problem, i, arguments, allocator, made[i]) : GEMMEPI_OUT_OF_MEMORY;
   }
   if (!status)
-    status = gpi__run_on_host(&product, &own, NULL, allocator);
+    status = gpi__run_on_host(&product, &own, lists, allocator);
   gpi__delete(allocator, made[0]);
   gpi__delete(allocator, made[1]);
   return status;
@@ -31794,7 +31800,7 @@ static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__argumen
   const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
   gpi__fetch_scalars(problem, arguments);
   if (gpi__makes_operands(problem))
-    return gpi__run_made_on_host(problem, arguments, allocator);
+    return gpi__run_made_on_host(problem, arguments, lists, allocator);
   return gpi__finds_scales(problem) && !gpi__is_empty(problem)
        ? gpi__run_found_on_host(problem, arguments, lists, allocator)
        : gpi__run_problem_on_host(problem, arguments, lists, allocator);
@@ -31954,8 +31960,9 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem, c
     if (operand->kind != GEMMEPI_NUMBER)
       gpi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
         (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
-    gpi__append(text, "%s%s%s\n", gpi__groups_of_operand(problem, kind, view->batch_stride), operand->output ? ", written"
-      : operand->used ? "" : ", not needed", kept->placed.operands[i].scale ? ", one scale" : "");
+    gpi__append(text, "%s%s%s\n", gpi__groups_of_operand(problem, kept == problem->formula ? kind : GEMMEPI_SCALAR,
+      view->batch_stride), operand->output ? ", written" : operand->used ? "" : ", not needed",
+      kept->placed.operands[i].scale ? ", one scale" : "");
   }
 }
 
@@ -32112,19 +32119,25 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
   }
 }
 
+/* The passes that make operands. */
+static void gpi__explain_made(gpi__text *text, const gpi__around *around) {
+  int i;
+  for (i = GPI__A; i <= GPI__B; i++)
+    if (around->made[i].used_count) {
+      gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
+        gpi__dtype((gemmepi_dtype)around->problem.made[i].view.dtype)->name);
+      gpi__explain_formula_pass(text, &around->made[i], "");
+    }
+}
+
 /* The launches in their order; kernel: as describe has named the product's. */
 static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan, const char *kernel) {
   const gpi__matmul_plan *current = gpi__current_plan(plan);
   const gpi__around *around = plan->around;
   const gpi__launch *finds = around && around->finds ? &around->found.launch : NULL;
   int is_tensor = finds && around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
-  int i;
-  for (i = GPI__A; around && i <= GPI__B; i++)
-    if (around->made[i].used_count) {
-      gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
-        gpi__dtype((gemmepi_dtype)around->problem.made[i].view.dtype)->name);
-      gpi__explain_formula_pass(text, &around->made[i], "");
-    }
+  if (around)
+    gpi__explain_made(text, around);
   if (is_tensor)
     gpi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
       finds->name, (int)around->problem.amax_history, finds->threads_x);
@@ -33419,7 +33432,8 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 
 typedef struct gpi__grouped_plan {
   gemmepi_plan base;
-  gpi__problem problem;
+  gpi__problem problem; /* on a GPU of a b that is made, if a formula makes it */
+  gpi__around *around; /* what makes it, on a GPU; or NULL */
   gemmepi_route route;
   const char *not_fused;
   gpi__tuned tuned;
@@ -33441,6 +33455,11 @@ typedef struct gpi__grouped_plan {
   gpi__atomic_pointer general;
   gpi__atomic_pointer *general_place;
 } gpi__grouped_plan;
+
+/* What the plan was made for. */
+static const gpi__problem *gpi__asked_of_groups(const gpi__grouped_plan *plan) {
+  return plan->around ? &plan->around->problem : &plan->problem;
+}
 
 /* >>what the kernel for Hopper takes */
 
@@ -33813,7 +33832,9 @@ static gemmepi_status gpi__build_groups_on_device(gpi__grouped_plan *plan) {
     plan->forced = &answer.candidate;
     plan->tuned = gpi__tuned_by(&answer);
   }
-  status = gpi__build_groups(plan);
+  status = plan->around ? gpi__build_made(context, plan->around) : GEMMEPI_OK;
+  if (!status)
+    status = gpi__build_groups(plan);
   plan->forced = NULL;
   gpi__unlock(&context->build_lock);
   gpi__leave_relaxed(context, &entry);
@@ -33825,8 +33846,22 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
   gemmepi_plan *general = (gemmepi_plan *)gpi__load_pointer(&plan->general);
   if (general)
     gpi__release_plan(general);
-  gpi__drop_formulas(plan->base.context, &plan->problem);
+  gpi__drop_formulas(plan->base.context, gpi__asked_of_groups(plan));
+  gpi__delete(&plan->base.context->allocator, plan->around);
   gpi__delete(&plan->base.context->allocator, plan);
+}
+
+/* On a GPU b's formula is run first, and the plan is one of what it makes. */
+static gemmepi_status gpi__put_made_around(gpi__grouped_plan *plan) {
+  const gemmepi_context *context = plan->base.context;
+  if (context->is_host || !gpi__makes_operands(&plan->problem))
+    return GEMMEPI_OK;
+  plan->around = (gpi__around *)gpi__new(&context->allocator, sizeof *plan->around);
+  if (!plan->around)
+    return GEMMEPI_OUT_OF_MEMORY;
+  plan->around->problem = plan->problem;
+  plan->around->inside = plan->problem = gpi__problem_of_made(&plan->around->problem);
+  return GEMMEPI_OK;
 }
 
 /* forced: the way to run it, or NULL */
@@ -33842,6 +33877,9 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
   plan->applied = applied;
   plan->forced = forced;
   plan->general_place = &plan->general;
+  status = gpi__put_made_around(plan);
+  if (status)
+    return gpi__finish_plan(&plan->base, status, result);
   if (gpi__writes_nothing(problem))
     plan->route = GEMMEPI_ROUTE_EMPTY;
   else if (context->is_host)
@@ -33857,7 +33895,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
   gemmepi_plan *built = NULL;
   gemmepi_status status = GEMMEPI_OK;
   if (!gpi__load_pointer(plan->general_place)) {
-    status = gpi__build_grouped(context, &plan->problem, 0, NULL, &built);
+    status = gpi__build_grouped(context, gpi__asked_of_groups(plan), 0, NULL, &built);
     gpi__lock(&context->lock);
     if (!status && !gpi__load_pointer(plan->general_place)) {
       gpi__publish_pointer(plan->general_place, built);
@@ -33883,11 +33921,16 @@ static gemmepi_status gpi__general_groups(const gpi__grouped_plan *plan, const g
 }
 
 /* One number, parts, maps, gathered rows. */
-static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
+static size_t gpi__workspace_of_groups_alone(const gpi__grouped_plan *plan) {
   if (plan->route != GEMMEPI_ROUTE_PLAIN && plan->route != GEMMEPI_ROUTE_FUSED)
     return 0;
   return 256 + gpi__round_up(plan->parts_size, 256) + gpi__round_up(plan->maps_size, 256) +
      gpi__round_up(plan->gathered_sizes[0], 256) + gpi__round_up(plan->gathered_sizes[1], 256);
+}
+
+/* Ahead of these what is made. */
+static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
+  return gpi__workspace_of_groups_alone(plan) + (plan->around ? gpi__bytes_around(plan->around) : 0);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* Runs of grouped products, and the call that plans by itself. */
@@ -34013,11 +34056,19 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
   const gpi__arguments *arguments = &run->arguments;
   const gpi__group_lists *lists = &run->lists;
   const gemmepi_context *context = plan->base.context;
-  gpi__grouped_space space = gpi__divide_space(plan, workspace);
+  gpi__around_space at = {{NULL, NULL}, NULL, NULL, NULL, workspace};
   gpi__arguments own = *arguments;
-  gemmepi_status status = gpi__launch_groups(plan, arguments, lists, &space, stream);
+  gpi__grouped_space space;
+  gemmepi_status status = GEMMEPI_OK;
   int operand;
   (void)size;
+  if (plan->around) {
+    at = gpi__divide_around(plan->around, workspace);
+    status = gpi__run_made(context, plan->around, &at, &own, stream);
+  }
+  space = gpi__divide_space(plan, at.product);
+  if (!status)
+    status = gpi__launch_groups(plan, arguments, lists, &space, stream);
   gpi__point_groups(plan, lists, &space, &own.groups);
   own.inside = GPI__FORMULA(&plan->problem);
   if (own.inside)
@@ -34084,7 +34135,7 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
     return status;
   run.plan = plan;
-  status = gpi__convert_grouped_arguments(&plan->problem, args, &run.arguments, &run.lists, &regions);
+  status = gpi__convert_grouped_arguments(gpi__asked_of_groups(plan), args, &run.arguments, &run.lists, &regions);
 #ifndef GEMMEPI_NO_HOST
   if (!status && context->is_host) {
     status = gpi__check_space(context, &space, 1);
@@ -34120,6 +34171,8 @@ static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details
       plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GPI__PLAIN_TILE;
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
         (plan->maps.function != NULL) + (plan->sums.function != NULL);
+    if (plan->around)
+      gpi__describe_formula_pass(&plan->around->made[GPI__B], details);
   }
   details->bit_stable = !plan->tuned.is_measured;
   gpi__describe_tuned(&plan->tuned, details);
@@ -34135,10 +34188,12 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base, cons
   gpi__append(text, "%d groups of %s%s%s%s, a batch of them: ", (int)grouping->groups,
     grouping->is_of_k ? "k" : "rows", grouping->gathered & 1 ? ", rows of a gathered" : "",
     grouping->gathered & 2 ? ", rows of b gathered" : "", grouping->scattered ? ", rows of d scattered" : "");
-  gpi__explain_problem(text, &plan->problem);
+  gpi__explain_problem(text, gpi__asked_of_groups(plan));
   gpi__append(text, "route %s, workspace %llu bytes\n", details->route_name, (gpi__ull)details->workspace_size);
   if (!details->kernel[0])
     return;
+  if (plan->around)
+    gpi__explain_made(text, plan->around);
   gpi__append(text, "  %s: ends and indices checked, groups divided into parts%s\n", plan->groups.name,
     plan->columns > 1 ? " of a tile each" : "");
   for (operand = 0; operand < 2; operand++)

@@ -19,6 +19,8 @@ static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details
             plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GPI__PLAIN_TILE;
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
                             (plan->maps.function != NULL) + (plan->sums.function != NULL);
+        if (plan->around)
+            gpi__describe_formula_pass(&plan->around->made[GPI__B], details);
     }
     details->bit_stable = !plan->tuned.is_measured;
     gpi__describe_tuned(&plan->tuned, details);
@@ -36,11 +38,13 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base,
                 grouping->is_of_k ? "k" : "rows", grouping->gathered & 1 ? ", rows of a gathered" : "",
                 grouping->gathered & 2 ? ", rows of b gathered" : "",
                 grouping->scattered ? ", rows of d scattered" : "");
-    gpi__explain_problem(text, &plan->problem);
+    gpi__explain_problem(text, gpi__asked_of_groups(plan));
     gpi__append(text, "route %s, workspace %llu bytes\n", details->route_name,
                 (gpi__ull)details->workspace_size);
     if (!details->kernel[0])
         return;
+    if (plan->around)
+        gpi__explain_made(text, plan->around);
     gpi__append(text, "  %s: ends and indices checked, groups divided into parts%s\n", plan->groups.name,
                 plan->columns > 1 ? " of a tile each" : "");
     for (operand = 0; operand < 2; operand++)

@@ -15,7 +15,8 @@
 
 typedef struct gpi__grouped_plan {
     gemmepi_plan base;
-    gpi__problem problem;
+    gpi__problem problem; /* on a GPU of a b that is made, if a formula makes it */
+    gpi__around *around;  /* what makes it, on a GPU; or NULL */
     gemmepi_route route;
     const char *not_fused;
     gpi__tuned tuned;
@@ -37,6 +38,11 @@ typedef struct gpi__grouped_plan {
     gpi__atomic_pointer general;
     gpi__atomic_pointer *general_place;
 } gpi__grouped_plan;
+
+/* What the plan was made for. */
+static const gpi__problem *gpi__asked_of_groups(const gpi__grouped_plan *plan) {
+    return plan->around ? &plan->around->problem : &plan->problem;
+}
 
 /* >>what the kernel for Hopper takes */
 
@@ -417,7 +423,9 @@ static gemmepi_status gpi__build_groups_on_device(gpi__grouped_plan *plan) {
         plan->forced = &answer.candidate;
         plan->tuned = gpi__tuned_by(&answer);
     }
-    status = gpi__build_groups(plan);
+    status = plan->around ? gpi__build_made(context, plan->around) : GEMMEPI_OK;
+    if (!status)
+        status = gpi__build_groups(plan);
     plan->forced = NULL;
     gpi__unlock(&context->build_lock);
     gpi__leave_relaxed(context, &entry);
@@ -429,8 +437,22 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
     gemmepi_plan *general = (gemmepi_plan *)gpi__load_pointer(&plan->general);
     if (general)
         gpi__release_plan(general);
-    gpi__drop_formulas(plan->base.context, &plan->problem);
+    gpi__drop_formulas(plan->base.context, gpi__asked_of_groups(plan));
+    gpi__delete(&plan->base.context->allocator, plan->around);
     gpi__delete(&plan->base.context->allocator, plan);
+}
+
+/* On a GPU b's formula is run first, and the plan is one of what it makes. */
+static gemmepi_status gpi__put_made_around(gpi__grouped_plan *plan) {
+    const gemmepi_context *context = plan->base.context;
+    if (context->is_host || !gpi__makes_operands(&plan->problem))
+        return GEMMEPI_OK;
+    plan->around = (gpi__around *)gpi__new(&context->allocator, sizeof *plan->around);
+    if (!plan->around)
+        return GEMMEPI_OUT_OF_MEMORY;
+    plan->around->problem = plan->problem;
+    plan->around->inside = plan->problem = gpi__problem_of_made(&plan->around->problem);
+    return GEMMEPI_OK;
 }
 
 /* forced: the way to run it, or NULL */
@@ -446,6 +468,9 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
     plan->applied = applied;
     plan->forced = forced;
     plan->general_place = &plan->general;
+    status = gpi__put_made_around(plan);
+    if (status)
+        return gpi__finish_plan(&plan->base, status, result);
     if (gpi__writes_nothing(problem))
         plan->route = GEMMEPI_ROUTE_EMPTY;
     else if (context->is_host)
@@ -461,7 +486,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
     gemmepi_plan *built = NULL;
     gemmepi_status status = GEMMEPI_OK;
     if (!gpi__load_pointer(plan->general_place)) {
-        status = gpi__build_grouped(context, &plan->problem, 0, NULL, &built);
+        status = gpi__build_grouped(context, gpi__asked_of_groups(plan), 0, NULL, &built);
         gpi__lock(&context->lock);
         if (!status && !gpi__load_pointer(plan->general_place)) {
             gpi__publish_pointer(plan->general_place, built);
@@ -487,11 +512,16 @@ static gemmepi_status gpi__general_groups(const gpi__grouped_plan *plan, const g
 }
 
 /* One number, parts, maps, gathered rows. */
-static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
+static size_t gpi__workspace_of_groups_alone(const gpi__grouped_plan *plan) {
     if (plan->route != GEMMEPI_ROUTE_PLAIN && plan->route != GEMMEPI_ROUTE_FUSED)
         return 0;
     return 256 + gpi__round_up(plan->parts_size, 256) + gpi__round_up(plan->maps_size, 256) +
            gpi__round_up(plan->gathered_sizes[0], 256) + gpi__round_up(plan->gathered_sizes[1], 256);
+}
+
+/* Ahead of these what is made. */
+static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
+    return gpi__workspace_of_groups_alone(plan) + (plan->around ? gpi__bytes_around(plan->around) : 0);
 }
 
 #endif

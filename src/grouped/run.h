@@ -131,11 +131,19 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
     const gpi__arguments *arguments = &run->arguments;
     const gpi__group_lists *lists = &run->lists;
     const gemmepi_context *context = plan->base.context;
-    gpi__grouped_space space = gpi__divide_space(plan, workspace);
+    gpi__around_space at = {{NULL, NULL}, NULL, NULL, NULL, workspace};
     gpi__arguments own = *arguments;
-    gemmepi_status status = gpi__launch_groups(plan, arguments, lists, &space, stream);
+    gpi__grouped_space space;
+    gemmepi_status status = GEMMEPI_OK;
     int operand;
     (void)size;
+    if (plan->around) {
+        at = gpi__divide_around(plan->around, workspace);
+        status = gpi__run_made(context, plan->around, &at, &own, stream);
+    }
+    space = gpi__divide_space(plan, at.product);
+    if (!status)
+        status = gpi__launch_groups(plan, arguments, lists, &space, stream);
     gpi__point_groups(plan, lists, &space, &own.groups);
     own.inside = GPI__FORMULA(&plan->problem);
     if (own.inside)
@@ -205,7 +213,8 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
         return status;
     run.plan = plan;
-    status = gpi__convert_grouped_arguments(&plan->problem, args, &run.arguments, &run.lists, &regions);
+    status = gpi__convert_grouped_arguments(gpi__asked_of_groups(plan), args, &run.arguments, &run.lists,
+                                            &regions);
 #ifndef GEMMEPI_NO_HOST
     if (!status && context->is_host) {
         status = gpi__check_space(context, &space, 1);

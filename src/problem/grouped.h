@@ -194,6 +194,8 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
             continue; /* it has operands instead */
         if (row->operand == GPI__C && !row->matrix->ld)
             continue; /* as D */
+        if (row->matrix->formula)
+            continue; /* what it is made of says how much is stored */
         if (!row->matrix->batch_stride && is_own)
             row->matrix->batch_stride =
                 gpi__dense_stride(row->lines, row->length, row->matrix->ld,

@@ -111,9 +111,14 @@ static gemmepi_status gpi__check_packed_view(const gemmepi_matrix *matrix, const
 static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_matmul_desc *desc, int i,
                                           const int64_t extents[2], gpi__desc_of_made *own) {
     gpi__view *view = &problem->views[i], *scale = &problem->views[GPI__SCALE_OF(i)];
-    gemmepi_status status =
-        gpi__convert_matrix(problem, i, gpi__factor_of_desc(desc, i), gpi__stored_dtype(desc, i), extents[0],
-                            extents[1], desc->order);
+    gemmepi_matrix matrix = *gpi__factor_of_desc(desc, i);
+    int64_t lines = extents[matrix.transposed], length = extents[!matrix.transposed], stride;
+    gemmepi_status status;
+    stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
+    if (problem->grouping.groups && !matrix.batch_stride && stride > 0) /* one after another */
+        matrix.batch_stride = stride;
+    status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents[0], extents[1],
+                                 desc->order);
     if (!status && gpi__is_packed(view->dtype))
         status = gpi__check_packed_view(gpi__factor_of_desc(desc, i), gpi__operand_names[i], view);
     own->stored[i] = *view;
@@ -149,7 +154,8 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
     gemmepi_matmul_desc result; /* of which what is stored is v */
     gemmepi_status status;
     gpi__view d;
-    if (!gpi__factor_of_desc(desc, i)->batch_stride && !gpi__varies_by_item(formula, desc->operands))
+    if (!problem->grouping.groups && !gpi__factor_of_desc(desc, i)->batch_stride &&
+        !gpi__varies_by_item(formula, desc->operands))
         items = 1;
     gpi__lay_out_made(from, extents[0], extents[1], items, made);
     made->transposed = gpi__factor_of_desc(desc, i)->transposed;

@@ -128,7 +128,9 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem,
         if (operand->kind != GEMMEPI_NUMBER)
             gpi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
                         (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
-        gpi__append(text, "%s%s%s\n", gpi__groups_of_operand(problem, kind, view->batch_stride),
+        gpi__append(text, "%s%s%s\n",
+                    gpi__groups_of_operand(problem, kept == problem->formula ? kind : GEMMEPI_SCALAR,
+                                           view->batch_stride),
                     operand->output ? ", written"
                     : operand->used ? ""
                                     : ", not needed",
@@ -299,19 +301,25 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
     }
 }
 
+/* The passes that make operands. */
+static void gpi__explain_made(gpi__text *text, const gpi__around *around) {
+    int i;
+    for (i = GPI__A; i <= GPI__B; i++)
+        if (around->made[i].used_count) {
+            gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
+                        gpi__dtype((gemmepi_dtype)around->problem.made[i].view.dtype)->name);
+            gpi__explain_formula_pass(text, &around->made[i], "");
+        }
+}
+
 /* The launches in their order; kernel: as describe has named the product's. */
 static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan, const char *kernel) {
     const gpi__matmul_plan *current = gpi__current_plan(plan);
     const gpi__around *around = plan->around;
     const gpi__launch *finds = around && around->finds ? &around->found.launch : NULL;
     int is_tensor = finds && around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
-    int i;
-    for (i = GPI__A; around && i <= GPI__B; i++)
-        if (around->made[i].used_count) {
-            gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
-                        gpi__dtype((gemmepi_dtype)around->problem.made[i].view.dtype)->name);
-            gpi__explain_formula_pass(text, &around->made[i], "");
-        }
+    if (around)
+        gpi__explain_made(text, around);
     if (is_tensor)
         gpi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
                     finds->name, (int)around->problem.amax_history, finds->threads_x);

@@ -238,6 +238,7 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
 
 /* The product of operands that are made in memory of the allocator. */
 static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__arguments *arguments,
+                                            const gpi__group_lists *lists,
                                             const gemmepi_allocator *allocator) {
     gpi__problem product = gpi__problem_of_made(problem);
     gpi__arguments own = *arguments;
@@ -251,7 +252,7 @@ static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__ar
         status = made[i] ? gpi__host_make(problem, i, arguments, allocator, made[i]) : GEMMEPI_OUT_OF_MEMORY;
     }
     if (!status)
-        status = gpi__run_on_host(&product, &own, NULL, allocator);
+        status = gpi__run_on_host(&product, &own, lists, allocator);
     gpi__delete(allocator, made[0]);
     gpi__delete(allocator, made[1]);
     return status;
@@ -296,7 +297,7 @@ static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__argumen
                                        const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
     gpi__fetch_scalars(problem, arguments);
     if (gpi__makes_operands(problem))
-        return gpi__run_made_on_host(problem, arguments, allocator);
+        return gpi__run_made_on_host(problem, arguments, lists, allocator);
     return gpi__finds_scales(problem) && !gpi__is_empty(problem)
                ? gpi__run_found_on_host(problem, arguments, lists, allocator)
                : gpi__run_problem_on_host(problem, arguments, lists, allocator);

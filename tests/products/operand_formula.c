@@ -440,6 +440,78 @@ static void texts_of_operands_go_with_outputs_in_f64(void) {
         gemmepi_free(here->context, at[i]);
 }
 
+/* >>groups */
+
+enum { G_ROWS = 40, G_N = 24, G_K = 32, G_GROUPS = 5 };
+static const int32_t group_ends[G_GROUPS] = {0, 7, 7, 30, 38};
+
+/* Weights of each group in 4 bits or I8, by scales of 8 of k and a shift of each column, with or without a formula of d; `wide`: b is two halves. */
+static void groups_have_weights_that_their_formula_makes(void) {
+    int transposed, wide, i, j, l, g;
+    for (transposed = 0; transposed < 2; transposed++)
+        for (wide = 0; wide < 2; wide++) {
+            int length = (transposed ? G_K : G_N) * (1 + wide), lines = transposed ? G_N : G_K;
+            rng random = rng_seeded(77 + (uint64_t)(2 * transposed + wide));
+            drawn a = drawn_tensor(&random, GEMMEPI_BF16, G_ROWS, G_K, 1, 1);
+            drawn b = drawn_tensor(&random, wide ? GEMMEPI_I8 : GEMMEPI_I4, lines, length, G_GROUPS, 0);
+            drawn scale = drawn_tensor(&random, GEMMEPI_F32, transposed ? G_N : G_K / 8,
+                                       transposed ? G_K / 8 : G_N, G_GROUPS, 0);
+            drawn shift = drawn_tensor(&random, GEMMEPI_BF16, 1, G_N, 1, 1),
+                  d = drawn_tensor(&random, GEMMEPI_F32, G_ROWS, G_N, 1, 1);
+            gemmepi_operand operands[2];
+            gemmepi_grouped_desc desc;
+            gemmepi_grouped_args args;
+            int32_t *ends;
+            void *pointers[2];
+            float *got = (float *)malloc((size_t)d.count * sizeof *got);
+            memset(operands, 0, sizeof operands), memset(&desc, 0, sizeof desc),
+                memset(&args, 0, sizeof args);
+            operands[0].name = "scale", operands[0].kind = GEMMEPI_BLOCKED, operands[0].dtype = GEMMEPI_F32,
+            operands[0].ld = scale.ld;
+            operands[0].block_rows = 8, operands[0].block_columns = 1,
+            operands[0].batch_stride = scale.stride;
+            operands[1].name = "shift", operands[1].kind = GEMMEPI_PER_COLUMN,
+            operands[1].dtype = GEMMEPI_BF16;
+            desc.groups = G_GROUPS, desc.product.m = G_ROWS, desc.product.n = G_N, desc.product.k = G_K;
+            desc.product.a.dtype = GEMMEPI_BF16, desc.product.a.ld = a.ld, desc.product.d.dtype = GEMMEPI_F32,
+            desc.product.d.ld = d.ld;
+            desc.product.b.dtype = b.dtype, desc.product.b.transposed = transposed, desc.product.b.ld = b.ld,
+            desc.product.b.batch_stride = b.stride;
+            desc.product.b.formula = wide ? "left(b) * right(b) * scale + shift" : "b * scale + shift";
+            desc.product.operands = operands, desc.product.operand_count = 2;
+            CHECK(gemmepi_alloc(here->context, sizeof group_ends, (void **)&ends) == GEMMEPI_OK &&
+                      gemmepi_upload(here->context, ends, group_ends, sizeof group_ends, NULL) == GEMMEPI_OK,
+                  "%s", gemmepi_last_error());
+            pointers[0] = scale.device, pointers[1] = shift.device;
+            args.product.a = a.device, args.product.b = b.device, args.product.d = d.device,
+            args.product.operands = pointers, args.ends = ends;
+            CHECK(gemmepi_grouped(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+                      gemmepi_download(here->context, got, d.device, (size_t)d.count * sizeof *got, NULL) ==
+                          GEMMEPI_OK,
+                  "%s", gemmepi_last_error());
+            for (g = 0, i = 0; i < group_ends[G_GROUPS - 1]; i++) {
+                while (i >= group_ends[g])
+                    g++;
+                for (j = 0; j < G_N; j++) {
+                    double sum = 0;
+                    for (l = 0; l < G_K; l++) {
+                        int64_t line = transposed ? j : l, at = transposed ? l : j;
+                        double x = element_of(&b, g, line, at) *
+                                   (wide ? element_of(&b, g, line, at + length / 2) : 1);
+                        sum += element_of(&a, 0, i, l) *
+                               (x * element_of(&scale, g, transposed ? j : l / 8, transposed ? l / 8 : j) +
+                                element_of(&shift, 0, 0, j));
+                    }
+                    CHECK((double)got[i * d.ld + j] == sum,
+                          "transposed %d, wide %d, row %d, column %d: %g, expected %g", transposed, wide, i,
+                          j, (double)got[i * d.ld + j], sum);
+                }
+            }
+            free(got), gemmepi_free(here->context, ends);
+            free_tensor(&a), free_tensor(&b), free_tensor(&scale), free_tensor(&shift), free_tensor(&d);
+        }
+}
+
 /* >>what is refused */
 
 typedef struct refusal {
@@ -553,6 +625,7 @@ int main(int argc, char **argv) {
         RUN(products_of_made_operands_are_exactly_those_of_their_formulas);
         RUN(numbers_and_scalars_are_read_by_all_formulas_of_a_product);
         RUN(texts_of_operands_go_with_outputs_in_f64);
+        RUN(groups_have_weights_that_their_formula_makes);
         RUN(texts_that_make_no_operand_are_refused_in_words);
         RUN(fields_that_do_not_go_with_formulas_of_operands_are_refused);
         test_device_close(here);
