@@ -839,11 +839,11 @@ typedef struct gemmepi_elementwise_args {
 
    a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
    desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
-   multiplies it makes it again. DA (column-major: DB) then is the gradient of a as it is stored, through its text's gradient, in the
-   product that makes it, and operands d_NAME are those of what that text reads, as of desc.formula's; a is in a type with a
-   gradient, da is overwritten, desc.formula and before are NULL (with DY_IS_G formula does not count), and sums over
-   columns (d_NAME of PER_ROW and SCALAR) need a text as wide as a. Of what b.formula (column-major: a.formula) reads, and of b then, there is no gradient: leave DB
-   (DA) out. batch is 1, and a backward without d has one block. To derive more: gemmepi_derive.
+   multiplies it makes it again. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
+   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. A backward goes through one formula so: of a, of b
+   or desc.formula (with DY_IS_G it does not count). The gradient is overwritten, and sums along the axis that is contiguous need a text as wide as what
+   is stored. What is in 4 bits or I8 has none: leave its flag out. batch is 1, before is NULL in backward, and a backward without d has one
+   block. To derive more: gemmepi_derive.
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
@@ -34423,7 +34423,7 @@ typedef struct gpi__layer_task {
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
   int32_t
-    goes_through_a; /* likewise, but `formula` is the gradient of a's own text, and P of the layer before is a as it is stored */
+    goes_through; /* 1 + GPI__A or GPI__B: likewise, but `formula` is the gradient of its text, and P of the layer before is what is stored of it */
   gpi__made made[2]; /* A and B that text makes, whose views are of what is stored */
   struct gpi__kept_formula
     *formula; /* that this direction's one step with a formula has; NULL: the layer has none */
@@ -34448,7 +34448,12 @@ static int gpi__has_own_formula(const gpi__layer_task *task) {
 
 /* Whether operands are those of the layer before. */
 static int gpi__reads_befores_operands(const gpi__layer_task *task) {
-  return task->has_befores_formula && !task->goes_through_a;
+  return task->has_befores_formula && !task->goes_through;
+}
+
+/* Whether `formula` is that of the product of dA or dB. */
+static int gpi__is_formula_of(const gpi__layer_task *task, int gradient) {
+  return task->has_befores_formula && (gradient == GPI__L_DB) == (task->goes_through == 1 + GPI__B);
 }
 
 static int gpi__makes_factors(const gpi__layer_task *task) {
@@ -34578,8 +34583,8 @@ static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
   static const int8_t pairs[][2] = {
     {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
   size_t i;
-  if (task->goes_through_a && (tensor == GPI__L_BEFORE || tensor == GPI__L_SCALE_BEFORE))
-    tensor = tensor == GPI__L_BEFORE ? GPI__L_A : GPI__L_SCALE_A;
+  if (task->goes_through && (tensor == GPI__L_BEFORE || tensor == GPI__L_SCALE_BEFORE))
+    tensor = (tensor == GPI__L_BEFORE ? GPI__L_A : GPI__L_SCALE_A) + task->goes_through - 1;
   for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
     if (tensor == pairs[i][0] || tensor == pairs[i][1])
       return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
@@ -35026,8 +35031,10 @@ static gemmepi_status gpi__check_gradient(const gemmepi_linear_desc *layer, int 
   return GEMMEPI_OK;
 }
 
-/* Whether dA's product has a formula, the gradient of that of the layer before. */
-static int gpi__goes_through_formula(const gemmepi_linear_desc *layer, int tensor) {
+/* Whether dA's or dB's product has a formula, the gradient of that of the layer before or of its own text. */
+static int gpi__goes_through_formula(const gemmepi_linear_desc *layer, const gpi__layer_task *task, int tensor) {
+  if (task->goes_through)
+    return tensor == (task->goes_through == 1 + GPI__A ? GPI__L_DA : GPI__L_DB);
   return tensor == GPI__L_DA && layer->before && layer->before->formula;
 }
 
@@ -35056,7 +35063,7 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
   gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, batch);
   gpi__problem problem;
   gemmepi_status status = gpi__check_gradient(layer, tensor, task);
-  if (status || gpi__goes_through_formula(layer, tensor)) /* take.h makes its problem */
+  if (status || gpi__goes_through_formula(layer, task, tensor)) /* take.h makes its problem */
     return status;
   if (is_da && layer->before)
     gpi__go_through_before(task, &layer->before->preact, &desc);
@@ -35840,22 +35847,24 @@ static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocat
   return status ? status : gpi__check_scales_beside(draft);
 }
 
-/* The problem of dA's product, of which gpi__add_da has D and the formula. layer: folded. */
+/* The problem of dA's product (of dB's), of which gpi__add_da has D and the formula. layer: folded. */
 static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const gpi__draft *draft,
   const gemmepi_linear_desc *layer, size_t alignment, gpi__problem *problem) {
-  gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, GPI__L_DA, layer->before->batch);
-  int exchanged = draft->task->exchanged;
+  int exchanged = draft->task->exchanged, is_db = draft->task->goes_through == 1 + GPI__B;
+  int64_t rows = is_db ? layer->k : layer->m, columns = is_db ? layer->n : layer->k;
+  gemmepi_matmul_desc desc =
+    gpi__product_of_gradient(layer, is_db ? GPI__L_DB : GPI__L_DA, layer->before->batch);
   gemmepi_status status;
-  desc.m = exchanged ? layer->k : layer->m;
-  desc.n = exchanged ? layer->m : layer->k;
-  desc.k = layer->n;
+  desc.m = exchanged ? columns : rows;
+  desc.n = exchanged ? rows : columns;
+  desc.k = is_db ? layer->m : layer->n;
   desc.order = draft->layer->order;
   desc.formula = draft->layer->formula;
   desc.operands = draft->said.operands;
   desc.operand_count = draft->said.desc.operand_count;
   status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
   if (status)
-    return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", "desc.da", "desc.aux");
+    return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", is_db ? "desc.db" : "desc.da", "desc.aux");
   problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
   gpi__share_formulas(context, problem);
   return GEMMEPI_OK;
@@ -35912,13 +35921,14 @@ static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context, con
   return gpi__in_words_of_before(status);
 }
 /* A and B of a layer that text makes. The layer is one of what they make, and at the end what is stored is put in its place: each step that
- multiplies one of both makes it again. dA goes through the gradient of A's text, as through that of a layer before. */
+ multiplies one of both makes it again. dA or dB goes through the gradient of its text, as dA does through that of a layer before. */
 
 typedef struct gpi__layers_made {
   int is_given; /* 0: nothing is made, and nothing else counts */
   gpi__problem problem; /* whose made is the layer's, folded, with a reference for each formula */
   gpi__desc_of_made own; /* in the caller's order */
-  gemmepi_linear_desc through; /* what makes A of what is stored, as a layer before */
+  int factor; /* A or B, through whose text its gradient goes */
+  gemmepi_linear_desc through; /* and this text as that of a layer before */
   gemmepi_operand operands[GPI__FORMULA_OPERANDS];
 } gpi__layers_made;
 
@@ -35986,96 +35996,105 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
   return GEMMEPI_OK;
 }
 
-/* >>dA */
+/* >>dA and dB */
 
-/* Which gradients of operands there are. */
-static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc,
-  const gpi__layers_made *made, uint64_t folded_flags) {
-  const char *a = gpi__factor_name(desc, GPI__A), *b = gpi__factor_name(desc, GPI__B);
+/* Which gradients of operands there are. flags: folded. */
+static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc, const gpi__layers_made *made, uint64_t flags) {
   int i;
   for (i = 0; i < desc->operand_count; i++) {
     const gemmepi_operand *operand = &desc->operands[i];
     int of = gpi__layers_role(operand) == GPI__IS_GRADIENT ? gpi__gradient_of(desc, i) : -1;
-    if (of < 0)
-      continue;
-    GPI__UNSUPPORTED_IF(gpi__text_reads(made, GPI__B, of),
-      "desc.operands[%d] is %s, but desc.%s.formula reads %s: only what desc.%s.formula alone reads has a gradient here",
-      i, operand->name, b, desc->operands[of].name, a);
-    GPI__INVALID_IF(gpi__text_reads(made, GPI__A, of) && !(folded_flags & GEMMEPI_LINEAR_DA),
+    int in_a = of >= 0 && gpi__text_reads(made, GPI__A, of),
+      in_b = of >= 0 && gpi__text_reads(made, GPI__B, of);
+    const char *factor = gpi__factor_name(desc, in_b ? GPI__B : GPI__A);
+    GPI__UNSUPPORTED_IF(in_a && in_b, "desc.operands[%d] is %s, but desc.a.formula and desc.b.formula both read %s", i,
+      operand->name, desc->operands[of].name);
+    GPI__INVALID_IF((in_a || in_b) && !(flags & (in_a ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)),
       "desc.operands[%d] is %s, but desc.flags has no LINEAR_D%s, with which the gradients of "
-      "what desc.%s.formula reads are made", i, operand->name, a[0] == 'a' ? "A" : "B", a);
-    GPI__INVALID_IF(!gpi__text_reads(made, GPI__A, of) && !desc->formula,
+      "what desc.%s.formula reads are made", i, operand->name, factor[0] == 'a' ? "A" : "B", factor);
+    GPI__INVALID_IF(of >= 0 && !in_a && !in_b && !desc->formula,
       "desc.operands[%d] is %s, but no formula of this backward reads %s", i, operand->name, desc->operands[of].name);
   }
   return GEMMEPI_OK;
 }
 
-/* What a gradient through A's text is not for. layer: folded. */
-static gemmepi_status gpi__check_through_text(const gemmepi_linear_desc *desc,
-  const gemmepi_linear_desc *layer, gemmepi_dtype stored) {
-  const char *a = gpi__factor_name(desc, GPI__A), *of = a[0] == 'a' ? "A" : "B";
+/* What a gradient through the text of A or B is not for. flags: folded. */
+static gemmepi_status gpi__check_through_text(const gemmepi_linear_desc *desc, const gpi__layers_made *made, uint64_t flags) {
+  const char *name = gpi__factor_name(desc, made->factor), *of = name[0] == 'a' ? "A" : "B";
+  gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
   int i;
   GPI__INVALID_IF(gpi__is_packed((int)stored) || stored == GEMMEPI_I8,
     "desc.flags has LINEAR_D%s, but desc.%s.dtype is %s, a type without a gradient: leave the flag out",
-    of, a, gpi__dtype(stored)->name);
+    of, name, gpi__dtype(stored)->name);
   GPI__UNSUPPORTED_IF(desc->formula, "desc.flags has LINEAR_D%s, and desc.formula and desc.%s.formula are both given, but a "
-    "backward has one formula's gradient: leave the flag out, and derive the text of %s with gemmepi_derive", of, a, a);
-  GPI__INVALID_IF(layer->flags & GEMMEPI_ACCUMULATE_DA,
+    "backward has one formula's gradient: leave the flag out, and derive the text of %s with gemmepi_derive", of, name, name);
+  GPI__INVALID_IF(flags & (made->factor == GPI__A ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB),
     "desc.flags has ACCUMULATE_D%s with desc.%s.formula, but d%s is overwritten by what goes through it: leave the flag out",
-    of, a, a);
+    of, name, name);
   for (i = 0; i < desc->operand_count; i++) {
     int role = gpi__layers_role(&desc->operands[i]);
     GPI__UNSUPPORTED_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
       "desc.operands[%d] (of %s) is that of an output, which LINEAR_D%s through desc.%s.formula does not go with",
-      i, desc->operands[i].name, of, a);
+      i, desc->operands[i].name, of, name);
   }
   return GEMMEPI_OK;
 }
 
-/* The operands as A's text has them, whose widths count from what is stored. */
+/* The operands as the text has them, whose widths count from what is stored. */
 static void gpi__list_through_text(const gemmepi_linear_desc *desc, gpi__layers_made *made, int exchanged) {
-  int i, other, width = made->problem.made[GPI__A].formula->placed.formula->operands[GPI__RESULT].width;
+  int i, other,
+    width = made->problem.made[made->factor].formula->placed.formula->operands[GPI__RESULT].width;
   for (i = 0; i < desc->operand_count; i++) {
     made->operands[i] = desc->operands[i];
-    if (gpi__layers_role(&desc->operands[i]) == GPI__IS_INPUT && !gpi__text_reads(made, GPI__A, i))
+    if (gpi__layers_role(&desc->operands[i]) == GPI__IS_INPUT && !gpi__text_reads(made, made->factor, i))
       gpi__put_placeholder(&made->operands[i]);
     other = 0; /* those of a third width have been refused */
     gpi__count_from_value(&made->operands[i], exchanged, width, &other);
   }
 }
 
-/* Of backward: what is refused, and A's text as the formula of a layer before, if dA goes through it. layer: folded. */
-static gemmepi_status gpi__start_through_text(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
-  gpi__layers_made *made, gpi__layer_task *task) {
-  int exchanged = task->exchanged;
-  const gemmepi_matrix *stored = exchanged ? &desc->b : &desc->a;
+/* The text of A or B as the formula of a layer before. layer: folded. */
+static void gpi__fill_through_text(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer, gpi__layers_made *made) {
+  const char *name = gpi__factor_name(desc, made->factor);
+  const gemmepi_matrix *stored = name[0] == 'a' ? &desc->a : &desc->b;
   gemmepi_linear_desc *through = &made->through;
-  gemmepi_status status =
-    made->is_given ? gpi__check_texts_gradients(desc, made, layer->flags) : GEMMEPI_OK;
-  if (!made->is_given)
-    return GEMMEPI_OK;
-  GPI__UNSUPPORTED_IF(!status && desc->before,
-    "desc.before is given, and desc.%s.formula: leave before NULL, and give that layer's backward d%s as its dy",
-    desc->a.formula ? "a" : "b", exchanged ? "b" : "a");
-  GPI__UNSUPPORTED_IF(!status && made->problem.made[GPI__B].formula && layer->flags & GEMMEPI_LINEAR_DB,
-    "desc.flags has LINEAR_D%s, but desc.%s is made by a formula: only d%s goes through one. Leave the flag out",
-    exchanged ? "A" : "B", exchanged ? "a" : "b", exchanged ? "b" : "a");
-  if (status || !made->problem.made[GPI__A].formula || !(layer->flags & GEMMEPI_LINEAR_DA))
-    return status;
-  status = gpi__check_through_text(desc, layer, (gemmepi_dtype)made->own.stored[exchanged].dtype);
   memset(through, 0, sizeof *through);
-  through->order = (gemmepi_order)(exchanged != (stored->transposed != 0));
+  through->order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
   through->batch = 1;
-  through->a.dtype = through->y.dtype = layer->a.dtype;
+  through->a.dtype = through->y.dtype = (made->factor == GPI__A ? &layer->a : &layer->b)->dtype;
   through->formula = stored->formula;
-  through->formula_value = gpi__factor_name(desc, GPI__A);
+  through->formula_value = name;
   through->operands = made->operands;
   through->operand_count = desc->operand_count;
   through->flags = GEMMEPI_LINEAR_SAVED;
   gpi__list_through_text(desc, made, through->order == GEMMEPI_COLUMN_MAJOR);
   layer->before = through;
-  task->goes_through_a = 1;
-  return status;
+}
+
+/* Of backward: what is refused, and which text dA or dB goes through. layer: folded. */
+static gemmepi_status gpi__start_through_text(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
+  gpi__layers_made *made, gpi__layer_task *task) {
+  const gpi__made *texts = made->problem.made;
+  int of_a, of_b;
+  gemmepi_status status;
+  if (!made->is_given)
+    return GEMMEPI_OK;
+  of_a = texts[GPI__A].formula && layer->flags & GEMMEPI_LINEAR_DA;
+  of_b = texts[GPI__B].formula && layer->flags & GEMMEPI_LINEAR_DB;
+  GPI__UNSUPPORTED_IF(desc->before, "desc.before is given, and desc.%s.formula: leave before NULL, and give that layer's "
+    "backward d%s as its dy", desc->a.formula ? "a" : "b", task->exchanged ? "b" : "a");
+  GPI__UNSUPPORTED_IF(of_a && of_b, "desc.flags has LINEAR_DA and LINEAR_DB, and desc.a.formula and desc.b.formula are both "
+    "given, but a backward has one formula's gradient: leave one of the flags out");
+  status = gpi__check_texts_gradients(desc, made, layer->flags);
+  if (status || (!of_a && !of_b))
+    return status;
+  made->factor = of_a ? GPI__A : GPI__B;
+  status = gpi__check_through_text(desc, made, layer->flags);
+  if (status)
+    return status;
+  gpi__fill_through_text(desc, layer, made);
+  task->goes_through = 1 + made->factor;
+  return GEMMEPI_OK;
 }
 
 static gemmepi_status gpi__draft_through_text(gpi__draft *draft, const gemmepi_allocator *allocator) {
@@ -36092,12 +36111,12 @@ static gemmepi_status gpi__draft_through_text(gpi__draft *draft, const gemmepi_a
   return status;
 }
 
-/* Puts a sentence about A's text in the words of this layer. */
-static gemmepi_status gpi__in_words_of_text(gemmepi_status status, const gpi__layer_task *task) {
+/* Puts a sentence about a text in the words of this layer. */
+static gemmepi_status gpi__in_words_of_text(gemmepi_status status, const char *factor) {
   gpi__renaming names[] = {{"desc.formula", "desc.a.formula"},
         {"desc.before->formula", "desc.a.formula"},
         {"desc.g", "desc.da"}};
-  if (task->exchanged) {
+  if (factor[0] == 'b') {
     names[0].to = names[1].to = "desc.b.formula";
     names[2].to = "desc.db";
   }
@@ -36106,21 +36125,23 @@ static gemmepi_status gpi__in_words_of_text(gemmepi_status status, const gpi__la
   return status;
 }
 
-/* dA's product: its problem, with the gradient of A's text. */
+/* dA's product, or dB's: its problem, with the gradient of the text. */
 static gemmepi_status gpi__convert_through_text(gemmepi_context *context, const gemmepi_linear_desc *layer,
   const gpi__layers_made *made, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
-  const gpi__view *stored = &made->own.stored[task->exchanged];
+  int is_a = made->factor == GPI__A, to = is_a ? GPI__L_DA : GPI__L_DB;
+  int of = task->exchanged ? !made->factor : made->factor; /* as the caller has it */
+  const gpi__view *stored = &made->own.stored[of];
   gpi__layer_task of_text;
   gpi__draft *draft;
   gemmepi_status status;
   task->views[GPI__L_BEFORE] = *stored;
   task->views[GPI__L_BEFORE].transposed = 0;
-  task->views[GPI__L_SCALE_BEFORE] = made->own.scales[task->exchanged];
+  task->views[GPI__L_SCALE_BEFORE] = made->own.scales[of];
   of_text = *task;
   of_text.m = stored->lines;
   of_text.n = stored->length;
   of_text.batch = 1;
-  of_text.g_dtype = (int32_t)layer->da.dtype;
+  of_text.g_dtype = (int32_t)(is_a ? layer->da.dtype : layer->db.dtype);
   draft = gpi__new_draft(&context->allocator, &made->through, &of_text);
   if (!draft)
     return GEMMEPI_OUT_OF_MEMORY;
@@ -36130,10 +36151,10 @@ static gemmepi_status gpi__convert_through_text(gemmepi_context *context, const 
   memcpy(task->beside, draft->beside, sizeof task->beside);
   gpi__delete(&context->allocator, draft);
   gpi__forget_unread_before(task);
-  task->views[GPI__L_DA] = problem->views[GPI__D];
-  task->views[GPI__L_DA].transposed = layer->a.transposed;
+  task->views[to] = problem->views[GPI__D];
+  task->views[to].transposed = is_a ? layer->a.transposed : layer->b.transposed;
   task->has_befores_formula = 1;
-  return gpi__in_words_of_text(status, task);
+  return gpi__in_words_of_text(status, gpi__operand_names[of]);
 }
 
 /* >>the end */
@@ -36148,7 +36169,7 @@ static gemmepi_status gpi__finish_layers_operands(gemmepi_context *context, gemm
   memset(&listed, 0, sizeof listed);
   listed.operands = desc->operands;
   listed.operand_count = desc->operand_count;
-  for (i = GPI__A; i <= GPI__B && !status && !task->goes_through_a; i++)
+  for (i = GPI__A; i <= GPI__B && !status && !task->goes_through; i++)
     status = gpi__check_apart(&listed, problem->formula, made->problem.made[i].formula);
   if (status) {
     gpi__drop_formulas(context, &made->problem);
@@ -36302,30 +36323,34 @@ static void gpi__use_outputs(const gemmepi_linear_desc *desc, gpi__layer_task *t
   task->ahead_uses = task->formula_uses;
 }
 
+/* What desc says by itself. Backward's that is given G, or runs forward, is another, in changed. */
+static gemmepi_status gpi__check_layer_desc(const gemmepi_linear_desc **desc, int backward, gemmepi_linear_desc changed[2]) {
+  gemmepi_status status = gpi__check_layer_scalars(*desc);
+  if (!status)
+    status = gpi__check_layer_flags(*desc, 0);
+  if (!status && backward && (*desc)->flags & GEMMEPI_LINEAR_DY_IS_G) {
+    status = gpi__layer_of_g(*desc, &changed[0]);
+    *desc = &changed[0];
+  }
+  if (!status && backward && (*desc)->flags & GEMMEPI_LINEAR_FORWARD) {
+    status = gpi__layer_with_forward(*desc, &changed[1]);
+    *desc = &changed[1];
+  }
+  return status || !backward ? status : gpi__check_layer_flags(*desc, 1);
+}
+
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
  one, to be given to gpi__drop_formulas. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   int backward, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
-  gemmepi_linear_desc layer, callers, of_g, with_forward, before;
+  gemmepi_linear_desc layer, callers, changed[2], before;
   gpi__layers_made made;
   gemmepi_status status;
   memset(task, 0, sizeof *task);
   memset(problem, 0, sizeof *problem);
   if (!desc)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-  status = gpi__check_layer_scalars(desc);
-  if (!status)
-    status = gpi__check_layer_flags(desc, 0);
-  if (!status && backward && desc->flags & GEMMEPI_LINEAR_DY_IS_G) {
-    status = gpi__layer_of_g(desc, &of_g);
-    desc = &of_g;
-  }
-  if (!status && backward && desc->flags & GEMMEPI_LINEAR_FORWARD) {
-    status = gpi__layer_with_forward(desc, &with_forward);
-    desc = &with_forward;
-  }
-  if (!status && backward)
-    status = gpi__check_layer_flags(desc, 1);
+  status = gpi__check_layer_desc(&desc, backward, changed);
   if (status)
     return status;
   layer = gpi__fold_layer(desc);
@@ -36353,10 +36378,10 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   task->operand_count = GPI__FORMULA(&layer) || made.is_given ? layer.operand_count : 0;
   if (!status && GPI__FORMULA(&layer))
     status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
-  if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
-    status = made.is_given
-        ? gpi__convert_through_text(context, &layer, &made, alignment, task, problem)
-        : gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
+  if (GPI__HAS_FORMULAS && !status && task->goes_through)
+    status = gpi__convert_through_text(context, &layer, &made, alignment, task, problem);
+  else if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, task, GPI__L_DA))
+    status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
   task->formula = problem->formula;
   status = gpi__finish_layers_operands(context, status, desc, &made, task, problem);
   if (!status)
@@ -36746,7 +36771,8 @@ static gemmepi_status gpi__build_factors(gpi__linear_plan *layer, gpi__factors *
   factors->b = gpi__layer_matrix(task, GPI__L_B);
   factors->a_source = GPI__L_A;
   factors->b_source = GPI__L_B;
-  if (empty) { /* nothing is read: how items would follow one another, and their scales, are all the same */
+  if (empty && !gpi__makes_factors(
+    task)) { /* nothing is read: how items would follow one another, and their scales, are all the same */
     factors->a.ld = factors->a.batch_stride = 0;
     factors->b.ld = factors->b.batch_stride = 0;
     memset(&factors->a.scale, 0, sizeof factors->a.scale);
@@ -36898,9 +36924,9 @@ static int gpi__multiply_by_before(const gpi__layer_task *task, int stacks, gemm
   return stacks && gpi__stacks_rows(&preact, task->batch, task->m) && !preact.scale.batch_stride;
 }
 
-/* dA's product, whose D and formula are those of the problem that gpi__convert_layer has made: by the gradient of the formula of the
- layer before. desc: without both. */
-static gemmepi_status gpi__add_da_by_formula(gpi__linear_plan *layer, gemmepi_matmul_desc *desc,
+/* dA's product, or dB's, whose D and formula are those of the problem that gpi__convert_layer has made: by the gradient of the formula of the
+ layer before, or of what makes the operand. desc: without both. */
+static gemmepi_status gpi__add_gradient_by_formula(gpi__linear_plan *layer, gemmepi_matmul_desc *desc,
   const gpi__problem *formula, gpi__step *step) {
   gpi__problem problem;
   gemmepi_status status;
@@ -36939,8 +36965,8 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *f
   step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
   if (da.transposed)
     gpi__turn_product(&desc, step);
-  if (task->has_befores_formula)
-    return gpi__add_da_by_formula(layer, &desc, formula, step);
+  if (gpi__is_formula_of(task, GPI__L_DA))
+    return gpi__add_gradient_by_formula(layer, &desc, formula, step);
   return gpi__build_product_step(layer, step, &desc);
 }
 
@@ -36967,12 +36993,15 @@ static gemmepi_matmul_desc gpi__db_desc(const gpi__layer_task *task, int64_t row
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
  (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
-static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__factors *factors, int sums_dbias) {
+static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__problem *formula,
+  const gpi__factors *factors, int sums_dbias) {
   gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, layer->task.k);
   gpi__step *step = gpi__new_gradient(layer, GPI__L_DB, &desc);
   gpi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
   if (layer->task.views[GPI__L_DB].transposed)
     gpi__turn_product(&desc, step);
+  if (gpi__is_formula_of(&layer->task, GPI__L_DB))
+    return gpi__add_gradient_by_formula(layer, &desc, formula, step);
   return gpi__build_product_step(layer, step, &desc);
 }
 
@@ -36991,24 +37020,34 @@ static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors
   return status ? status : gpi__build_kernels(layer, step);
 }
 
-/* A gradient without an element has no step: the axes that its product would sum over may be longer than any product's. Where it
+/* A gradient without an element has no step, but where its formula has other outputs that have. */
+static int gpi__has_step_of(const gpi__layer_task *task, const gpi__problem *formula, int gradient) {
+  if (!(task->flags & (gradient == GPI__L_DA ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)))
+    return 0;
+  if (gpi__is_formula_of(task, gradient))
+    return !gpi__writes_nothing(formula);
+  return (gradient == GPI__L_DA ? task->m : task->n) != 0 && task->k != 0;
+}
+
+/* Of one without a step: the axes that its product would sum over may be longer than any product's. Where it
  has one, batch * m * n is a number of elements. */
 static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__problem *formula) {
   const gpi__layer_task *task = &layer->task;
   gpi__factors factors;
   gemmepi_status status = gpi__build_factors(layer, &factors);
-  int has_da = task->flags & GEMMEPI_LINEAR_DA && task->m != 0 && task->k != 0;
-  int has_db = task->flags & GEMMEPI_LINEAR_DB && task->n != 0 && task->k != 0;
-  int before = layer->step_count, sums_dbias;
+  int has_da = gpi__has_step_of(task, formula, GPI__L_DA),
+    has_db = gpi__has_step_of(task, formula, GPI__L_DB);
+  int before = layer->step_count, sums_dbias, with_db;
   if (!status)
     status = gpi__build_g(layer, formula, &factors);
   /* dY itself, or no element at all, leaves no sums */
   sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
+  with_db = has_db && !gpi__is_formula_of(task, GPI__L_DB);
   if (!status && has_da)
     status = gpi__add_da(layer, formula, &factors);
   if (!status && has_db)
-    status = gpi__add_db(layer, &factors, sums_dbias);
-  if (!status && sums_dbias && !has_db && task->n != 0)
+    status = gpi__add_db(layer, formula, &factors, sums_dbias && with_db);
+  if (!status && sums_dbias && !with_db && task->n != 0)
     status = gpi__add_dbias(layer, &factors);
   return status;
 }
@@ -37358,9 +37397,9 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
   inputs[GPI__L_SCALE_DY] = args->scale_dy;
   inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
   inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
-  if (task->goes_through_a) {
-    inputs[GPI__L_BEFORE] = inputs[GPI__L_A];
-    inputs[GPI__L_SCALE_BEFORE] = inputs[GPI__L_SCALE_A];
+  if (task->goes_through) {
+    inputs[GPI__L_BEFORE] = inputs[GPI__L_A + task->goes_through - 1];
+    inputs[GPI__L_SCALE_BEFORE] = inputs[GPI__L_SCALE_A + task->goes_through - 1];
   }
   memset(pointers, 0, GPI__L_ALL * sizeof(void *));
   memcpy(pointers, inputs, sizeof inputs);
@@ -37373,7 +37412,7 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
 /* The arrays of a formula's operands, and the pointers of the layer before. */
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
   GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before, "args.before is given, but desc.before is NULL");
-  GPI__INVALID_IF(!task->goes_through_a &&
+  GPI__INVALID_IF(!task->goes_through &&
     (gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) && !args->before,
     "args.before is NULL; this backward needs it, as desc.before is given");
   if (!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
@@ -37974,8 +38013,9 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base, const 
       gpi__append_epilogue(text, task->before);
     gpi__append(text, " of the layer before");
   }
-  if (task->goes_through_a)
-    gpi__append(text, ", dA through the formula of %s", task->exchanged ? "b" : "a");
+  if (task->goes_through)
+    gpi__append(text, ", d%s through the formula of %s", task->goes_through == 1 + GPI__A ? "A" : "B",
+      gpi__layer_name(task, GPI__L_BEFORE));
   if (layer->blocks[GPI__FIRST_BLOCK])
     gpi__append(text, ": by blocks of %lld rows", (long long)layer->block_rows);
   else

@@ -142,10 +142,10 @@ static int gpi__multiply_by_before(const gpi__layer_task *task, int stacks, gemm
     return stacks && gpi__stacks_rows(&preact, task->batch, task->m) && !preact.scale.batch_stride;
 }
 
-/* dA's product, whose D and formula are those of the problem that gpi__convert_layer has made: by the gradient of the formula of the
-   layer before. desc: without both. */
-static gemmepi_status gpi__add_da_by_formula(gpi__linear_plan *layer, gemmepi_matmul_desc *desc,
-                                             const gpi__problem *formula, gpi__step *step) {
+/* dA's product, or dB's, whose D and formula are those of the problem that gpi__convert_layer has made: by the gradient of the formula of the
+   layer before, or of what makes the operand. desc: without both. */
+static gemmepi_status gpi__add_gradient_by_formula(gpi__linear_plan *layer, gemmepi_matmul_desc *desc,
+                                                   const gpi__problem *formula, gpi__step *step) {
     gpi__problem problem;
     gemmepi_status status;
     desc->d = gpi__dense_matrix(desc->d.dtype, desc->m, desc->n);
@@ -184,8 +184,8 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *f
     step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
     if (da.transposed)
         gpi__turn_product(&desc, step);
-    if (task->has_befores_formula)
-        return gpi__add_da_by_formula(layer, &desc, formula, step);
+    if (gpi__is_formula_of(task, GPI__L_DA))
+        return gpi__add_gradient_by_formula(layer, &desc, formula, step);
     return gpi__build_product_step(layer, step, &desc);
 }
 
@@ -212,12 +212,15 @@ static gemmepi_matmul_desc gpi__db_desc(const gpi__layer_task *task, int64_t row
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
    (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
-static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__factors *factors, int sums_dbias) {
+static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__problem *formula,
+                                  const gpi__factors *factors, int sums_dbias) {
     gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, layer->task.k);
     gpi__step *step = gpi__new_gradient(layer, GPI__L_DB, &desc);
     gpi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
     if (layer->task.views[GPI__L_DB].transposed)
         gpi__turn_product(&desc, step);
+    if (gpi__is_formula_of(&layer->task, GPI__L_DB))
+        return gpi__add_gradient_by_formula(layer, &desc, formula, step);
     return gpi__build_product_step(layer, step, &desc);
 }
 
@@ -236,24 +239,34 @@ static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors
     return status ? status : gpi__build_kernels(layer, step);
 }
 
-/* A gradient without an element has no step: the axes that its product would sum over may be longer than any product's. Where it
+/* A gradient without an element has no step, but where its formula has other outputs that have. */
+static int gpi__has_step_of(const gpi__layer_task *task, const gpi__problem *formula, int gradient) {
+    if (!(task->flags & (gradient == GPI__L_DA ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)))
+        return 0;
+    if (gpi__is_formula_of(task, gradient))
+        return !gpi__writes_nothing(formula);
+    return (gradient == GPI__L_DA ? task->m : task->n) != 0 && task->k != 0;
+}
+
+/* Of one without a step: the axes that its product would sum over may be longer than any product's. Where it
    has one, batch * m * n is a number of elements. */
 static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__problem *formula) {
     const gpi__layer_task *task = &layer->task;
     gpi__factors factors;
     gemmepi_status status = gpi__build_factors(layer, &factors);
-    int has_da = task->flags & GEMMEPI_LINEAR_DA && task->m != 0 && task->k != 0;
-    int has_db = task->flags & GEMMEPI_LINEAR_DB && task->n != 0 && task->k != 0;
-    int before = layer->step_count, sums_dbias;
+    int has_da = gpi__has_step_of(task, formula, GPI__L_DA),
+        has_db = gpi__has_step_of(task, formula, GPI__L_DB);
+    int before = layer->step_count, sums_dbias, with_db;
     if (!status)
         status = gpi__build_g(layer, formula, &factors);
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
+    with_db = has_db && !gpi__is_formula_of(task, GPI__L_DB);
     if (!status && has_da)
         status = gpi__add_da(layer, formula, &factors);
     if (!status && has_db)
-        status = gpi__add_db(layer, &factors, sums_dbias);
-    if (!status && sums_dbias && !has_db && task->n != 0)
+        status = gpi__add_db(layer, formula, &factors, sums_dbias && with_db);
+    if (!status && sums_dbias && !with_db && task->n != 0)
         status = gpi__add_dbias(layer, &factors);
     return status;
 }

@@ -54,23 +54,26 @@ static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocat
     return status ? status : gpi__check_scales_beside(draft);
 }
 
-/* The problem of dA's product, of which gpi__add_da has D and the formula. layer: folded. */
+/* The problem of dA's product (of dB's), of which gpi__add_da has D and the formula. layer: folded. */
 static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const gpi__draft *draft,
                                                  const gemmepi_linear_desc *layer, size_t alignment,
                                                  gpi__problem *problem) {
-    gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, GPI__L_DA, layer->before->batch);
-    int exchanged = draft->task->exchanged;
+    int exchanged = draft->task->exchanged, is_db = draft->task->goes_through == 1 + GPI__B;
+    int64_t rows = is_db ? layer->k : layer->m, columns = is_db ? layer->n : layer->k;
+    gemmepi_matmul_desc desc =
+        gpi__product_of_gradient(layer, is_db ? GPI__L_DB : GPI__L_DA, layer->before->batch);
     gemmepi_status status;
-    desc.m = exchanged ? layer->k : layer->m;
-    desc.n = exchanged ? layer->m : layer->k;
-    desc.k = layer->n;
+    desc.m = exchanged ? columns : rows;
+    desc.n = exchanged ? rows : columns;
+    desc.k = is_db ? layer->m : layer->n;
     desc.order = draft->layer->order;
     desc.formula = draft->layer->formula;
     desc.operands = draft->said.operands;
     desc.operand_count = draft->said.desc.operand_count;
     status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
     if (status)
-        return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", "desc.da", "desc.aux");
+        return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", is_db ? "desc.db" : "desc.da",
+                                    "desc.aux");
     problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
     gpi__share_formulas(context, problem);
     return GEMMEPI_OK;

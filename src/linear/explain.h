@@ -149,8 +149,9 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base,
             gpi__append_epilogue(text, task->before);
         gpi__append(text, " of the layer before");
     }
-    if (task->goes_through_a)
-        gpi__append(text, ", dA through the formula of %s", task->exchanged ? "b" : "a");
+    if (task->goes_through)
+        gpi__append(text, ", d%s through the formula of %s", task->goes_through == 1 + GPI__A ? "A" : "B",
+                    gpi__layer_name(task, GPI__L_BEFORE));
     if (layer->blocks[GPI__FIRST_BLOCK])
         gpi__append(text, ": by blocks of %lld rows", (long long)layer->block_rows);
     else

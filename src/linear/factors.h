@@ -157,7 +157,9 @@ static gemmepi_status gpi__build_factors(gpi__linear_plan *layer, gpi__factors *
     factors->b = gpi__layer_matrix(task, GPI__L_B);
     factors->a_source = GPI__L_A;
     factors->b_source = GPI__L_B;
-    if (empty) { /* nothing is read: how items would follow one another, and their scales, are all the same */
+    if (empty &&
+        !gpi__makes_factors(
+            task)) { /* nothing is read: how items would follow one another, and their scales, are all the same */
         factors->a.ld = factors->a.batch_stride = 0;
         factors->b.ld = factors->b.batch_stride = 0;
         memset(&factors->a.scale, 0, sizeof factors->a.scale);

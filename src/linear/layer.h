@@ -90,7 +90,7 @@ typedef struct gpi__layer_task {
     uint32_t used; /* bit t: this direction has tensor t */
     uint32_t written;
     int32_t
-        goes_through_a; /* likewise, but `formula` is the gradient of a's own text, and P of the layer before is a as it is stored */
+        goes_through; /* 1 + GPI__A or GPI__B: likewise, but `formula` is the gradient of its text, and P of the layer before is what is stored of it */
     gpi__made made[2]; /* A and B that text makes, whose views are of what is stored */
     struct gpi__kept_formula
         *formula;            /* that this direction's one step with a formula has; NULL: the layer has none */
@@ -115,7 +115,12 @@ static int gpi__has_own_formula(const gpi__layer_task *task) {
 
 /* Whether operands are those of the layer before. */
 static int gpi__reads_befores_operands(const gpi__layer_task *task) {
-    return task->has_befores_formula && !task->goes_through_a;
+    return task->has_befores_formula && !task->goes_through;
+}
+
+/* Whether `formula` is that of the product of dA or dB. */
+static int gpi__is_formula_of(const gpi__layer_task *task, int gradient) {
+    return task->has_befores_formula && (gradient == GPI__L_DB) == (task->goes_through == 1 + GPI__B);
 }
 
 static int gpi__makes_factors(const gpi__layer_task *task) {
@@ -246,8 +251,8 @@ static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
     static const int8_t pairs[][2] = {
         {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
     size_t i;
-    if (task->goes_through_a && (tensor == GPI__L_BEFORE || tensor == GPI__L_SCALE_BEFORE))
-        tensor = tensor == GPI__L_BEFORE ? GPI__L_A : GPI__L_SCALE_A;
+    if (task->goes_through && (tensor == GPI__L_BEFORE || tensor == GPI__L_SCALE_BEFORE))
+        tensor = (tensor == GPI__L_BEFORE ? GPI__L_A : GPI__L_SCALE_A) + task->goes_through - 1;
     for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
         if (tensor == pairs[i][0] || tensor == pairs[i][1])
             return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];

@@ -40,9 +40,9 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
     inputs[GPI__L_SCALE_DY] = args->scale_dy;
     inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
     inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
-    if (task->goes_through_a) {
-        inputs[GPI__L_BEFORE] = inputs[GPI__L_A];
-        inputs[GPI__L_SCALE_BEFORE] = inputs[GPI__L_SCALE_A];
+    if (task->goes_through) {
+        inputs[GPI__L_BEFORE] = inputs[GPI__L_A + task->goes_through - 1];
+        inputs[GPI__L_SCALE_BEFORE] = inputs[GPI__L_SCALE_A + task->goes_through - 1];
     }
     memset(pointers, 0, GPI__L_ALL * sizeof(void *));
     memcpy(pointers, inputs, sizeof inputs);
@@ -59,7 +59,7 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
     GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before,
                     "args.before is given, but desc.before is NULL");
     GPI__INVALID_IF(
-        !task->goes_through_a &&
+        !task->goes_through &&
             (gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) &&
             !args->before,
         "args.before is NULL; this backward needs it, as desc.before is given");

@@ -150,31 +150,36 @@ static void gpi__use_outputs(const gemmepi_linear_desc *desc, gpi__layer_task *t
     task->ahead_uses = task->formula_uses;
 }
 
+/* What desc says by itself. Backward's that is given G, or runs forward, is another, in changed. */
+static gemmepi_status gpi__check_layer_desc(const gemmepi_linear_desc **desc, int backward,
+                                            gemmepi_linear_desc changed[2]) {
+    gemmepi_status status = gpi__check_layer_scalars(*desc);
+    if (!status)
+        status = gpi__check_layer_flags(*desc, 0);
+    if (!status && backward && (*desc)->flags & GEMMEPI_LINEAR_DY_IS_G) {
+        status = gpi__layer_of_g(*desc, &changed[0]);
+        *desc = &changed[0];
+    }
+    if (!status && backward && (*desc)->flags & GEMMEPI_LINEAR_FORWARD) {
+        status = gpi__layer_with_forward(*desc, &changed[1]);
+        *desc = &changed[1];
+    }
+    return status || !backward ? status : gpi__check_layer_flags(*desc, 1);
+}
+
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
    one, to be given to gpi__drop_formulas. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                          int backward, size_t alignment, gpi__layer_task *task,
                                          gpi__problem *problem) {
-    gemmepi_linear_desc layer, callers, of_g, with_forward, before;
+    gemmepi_linear_desc layer, callers, changed[2], before;
     gpi__layers_made made;
     gemmepi_status status;
     memset(task, 0, sizeof *task);
     memset(problem, 0, sizeof *problem);
     if (!desc)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-    status = gpi__check_layer_scalars(desc);
-    if (!status)
-        status = gpi__check_layer_flags(desc, 0);
-    if (!status && backward && desc->flags & GEMMEPI_LINEAR_DY_IS_G) {
-        status = gpi__layer_of_g(desc, &of_g);
-        desc = &of_g;
-    }
-    if (!status && backward && desc->flags & GEMMEPI_LINEAR_FORWARD) {
-        status = gpi__layer_with_forward(desc, &with_forward);
-        desc = &with_forward;
-    }
-    if (!status && backward)
-        status = gpi__check_layer_flags(desc, 1);
+    status = gpi__check_layer_desc(&desc, backward, changed);
     if (status)
         return status;
     layer = gpi__fold_layer(desc);
@@ -202,10 +207,10 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     task->operand_count = GPI__FORMULA(&layer) || made.is_given ? layer.operand_count : 0;
     if (!status && GPI__FORMULA(&layer))
         status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
-    if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
-        status = made.is_given
-                     ? gpi__convert_through_text(context, &layer, &made, alignment, task, problem)
-                     : gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
+    if (GPI__HAS_FORMULAS && !status && task->goes_through)
+        status = gpi__convert_through_text(context, &layer, &made, alignment, task, problem);
+    else if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, task, GPI__L_DA))
+        status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
     task->formula = problem->formula;
     status = gpi__finish_layers_operands(context, status, desc, &made, task, problem);
     if (!status)
