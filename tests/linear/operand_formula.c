@@ -348,9 +348,11 @@ static void run_layer(uint64_t seed) {
     }
     w.desc.alignment = 8;
     CHECK(gemmepi_plan_linear(here->context, &w.desc, &forward) == GEMMEPI_OK &&
+              gemmepi_plan_prepare(forward, NULL) == GEMMEPI_OK &&
               gemmepi_run_linear(forward, args, NULL) == GEMMEPI_OK,
           "seed %d, forward: %s", (int)seed, gemmepi_last_error());
     CHECK(gemmepi_plan_linear_backward(here->context, &w.desc, &backward) == GEMMEPI_OK &&
+              gemmepi_plan_prepare(backward, NULL) == GEMMEPI_OK &&
               gemmepi_run_linear_backward(backward, args, NULL) == GEMMEPI_OK,
           "seed %d, backward: %s", (int)seed, gemmepi_last_error());
     gemmepi_plan_destroy(forward), gemmepi_plan_destroy(backward);
