@@ -68,6 +68,7 @@ static const family grouped = {"grouped", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
+static const family mma_fp8_inside = {"mma_fp8_inside", "gemm_sm80.cu", 89, NULL, 0};
 static const family mma_turing_inside = {"mma_turing_inside", "gemm_sm80.cu", 0, "sm_75", 75};
 static const family small_inside = {"small_inside", "gemm_small.cu", 75, NULL, 0};
 static const family outer_inside = {"outer_inside", "gemm_outer.cu", 75, NULL, 0};
@@ -157,6 +158,7 @@ static struct layouts {
     {&fused_inside, GPI__COUNT(gpi__sm90_shapes), 1, 15, {0}},
     {&mma_inside, GPI__COUNT(gpi__sm80_shapes), 1, 15, {0}},
     {&mma_turing_inside, GPI__COUNT(gpi__sm80_shapes), 0, 15, {0}},
+    {&mma_fp8_inside, GPI__COUNT(gpi__sm80_shapes), 0, 4, {0}},
     {&small_inside, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
     {&outer_inside, GPI__COUNT(gpi__outer_shapes), 1, 15, {0}},
     {&weights_inside, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
@@ -207,7 +209,7 @@ static void add(const family *of, const char *name, const char *prologue) {
     for (i = 0; i < arch_count; i++) {
         if (archs[i] < of->oldest || !takes_arch(of, prologue, i))
             continue;
-        if (of == &mma_fp8 && !gpi__chip_has(archs[i], GPI__MMA_FP8))
+        if ((of == &mma_fp8 || of == &mma_fp8_inside) && !gpi__chip_has(archs[i], GPI__MMA_FP8))
             continue;
         snprintf(target, sizeof target, "sm_%d", archs[i]);
         if (of->alone && archs[i] == of->needs)
@@ -1867,7 +1869,10 @@ static inside_way nth_way(const family *of, int nth, int layout) {
     int is_tf32 = of == &fused_inside || (of == &mma_inside && nth / 3 % 2);
     inside_way way;
     memset(&way, 0, sizeof way);
-    way.operands = takes_f32 && nth % 3 == 2 ? GEMMEPI_F32 : is_turing ? GEMMEPI_F16 : GEMMEPI_BF16;
+    way.operands = takes_f32 && nth % 3 == 2 ? GEMMEPI_F32
+                   : is_turing               ? GEMMEPI_F16
+                   : of == &mma_fp8_inside   ? GEMMEPI_E4M3
+                                             : GEMMEPI_BF16;
     way.compute = is_tf32 && way.operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     way.d = nth & 1 ? GEMMEPI_F32 : GEMMEPI_BF16;
     way.odd = nth % 4 == 2;
@@ -1925,7 +1930,7 @@ static int append_inside_defines(const family *of, const gpi__problem *problem, 
         memset(&built, 0, sizeof built);
         gpi__cut_up(problem, &gpi__sm90_shapes[shape], applied, &built);
         gpi__append_sm90_defines(defines, problem, &built);
-    } else if (of == &mma_inside || of == &mma_turing_inside) {
+    } else if (of == &mma_inside || of == &mma_turing_inside || of == &mma_fp8_inside) {
         gpi__sm80_cut cut;
         cut.shape = &gpi__sm80_shapes[shape], cut.parts = 1;
         if (!mma_takes(of, problem, cut.shape))
@@ -2018,6 +2023,7 @@ static void list_inside(void) {
     } engines[] = {{&fused_inside, GPI__COUNT(gpi__sm90_shapes), 0, 3, 2},
                    {&mma_inside, GPI__COUNT(gpi__sm80_shapes), 0, 3, 1},
                    {&mma_turing_inside, GPI__COUNT(gpi__sm80_shapes), 0, 3, 1},
+                   {&mma_fp8_inside, GPI__COUNT(gpi__sm80_shapes), 2, 2, 3},
                    {&small_inside, GPI__COUNT(gpi__small_shapes), 0, 3, 1},
                    {&outer_inside, GPI__COUNT(gpi__outer_shapes), 0, 3, 1},
                    {&weights_inside, GPI__COUNT(gpi__weights_shapes), 2, 2, 1}};
