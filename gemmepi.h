@@ -21706,7 +21706,7 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context, co
 typedef struct gpi__state_counts {
   int64_t of_row, lines,
     of_line; /* lines: of some rows each, of each column a state; of all of them so many */
-  int64_t span; /* columns side by side of which a state may be; 0: there are none of groups */
+  int64_t span; /* columns side by side of which a state may be */
 } gpi__state_counts;
 
 /* The columns of a state of groups: as many as divide groups and spans, a power of two. */
@@ -24567,7 +24567,7 @@ static int gpi__reduces_rows_inside(const gpi__problem *problem) {
   const gpi__formula *f = problem->formula->placed.formula;
   int i;
   for (i = 0; i < f->operand_count; i++)
-    if (gpi__is_reduced(&f->operands[i]) && f->operands[i].kind == GEMMEPI_PER_ROW)
+    if (gpi__is_reduced(&f->operands[i]) && gpi__has_rows(f->operands[i].kind))
       return 1;
   return 0;
 }
@@ -24579,7 +24579,10 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
   if (!o->used)
     return NULL;
   if (o->output && o->group)
-    return "its reduction is of groups of columns, which the pass takes";
+    return o->members == 1 && o->group % gpi__state_columns(problem) == 0
+        ? NULL
+        : "its reduction is of groups of columns that are no multiple of the 64 (of F32 or beside halves 32) whose "
+        "states a kernel leaves, or of two halves, which the pass takes";
   if (o->output && o->reduction)
     return o->kind == GEMMEPI_PER_ROW || gpi__adds_up_columns(o)
         ? NULL
@@ -24847,7 +24850,7 @@ static int64_t gpi__states_of_line(const gpi__problem *inside) {
 static void gpi__place_states(const gpi__problem *problem, const gpi__formula_operand *o, gpi__formula_place *place) {
   if (!gpi__is_reduced(o))
     return;
-  place->ld = o->kind == GEMMEPI_PER_ROW      ? gpi__states_of_row(problem)
+  place->ld = gpi__has_rows(o->kind)          ? gpi__states_of_row(problem)
         : o->kind == GEMMEPI_PER_COLUMN ? gpi__half_columns(problem) * o->members
         : gpi__states_of_line(problem);
   place->stride = gpi__times(problem->m, place->ld);
@@ -25472,7 +25475,7 @@ static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, con
     states.of_row = gpi__states_of_row(inside);
     states.lines = lines;
     states.of_line = gpi__states_of_line(inside);
-    states.span = 0; /* groups of columns are not inside */
+    states.span = gpi__state_columns(inside);
     status = gpi__build_reductions(context, &inside->formula->placed, &states, &reductions->pass);
     reductions->bytes = reductions->pass.state_bytes;
     return status;

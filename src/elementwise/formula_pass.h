@@ -99,7 +99,7 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context,
 typedef struct gpi__state_counts {
     int64_t of_row, lines,
         of_line;  /* lines: of some rows each, of each column a state; of all of them so many */
-    int64_t span; /* columns side by side of which a state may be; 0: there are none of groups */
+    int64_t span; /* columns side by side of which a state may be */
 } gpi__state_counts;
 
 /* The columns of a state of groups: as many as divide groups and spans, a power of two. */

@@ -158,6 +158,12 @@ static const formula_case cases[] = {
     {"d = even(v * s) + odd(v) * odd(s) * h", "s:blocks=7x64:f32 h:half:blocks=1x32", GEMMEPI_F32, 1e-5},
     {"d = v * s + (column == q); r = row_sum(d)", "s:blocks=1x32:e4m3 q:blocks=5x32:i64 r:row:f32:out",
      GEMMEPI_BF16, 1e-4},
+    {"d = v + bias; h = row_sum(d * d, 64)", "bias:column h:blocks=1x64:f32:out", GEMMEPI_BF16, 1e-4},
+    {"m = row_max(abs(v), 128); low = row_min(v * s, 64); d = v",
+     "s:row:f32 m:blocks=1x128:f32:out low:blocks=1x64:f32:out", GEMMEPI_F32, 1e-5},
+    {"d = left(v, 128) * right(v, 128); h = row_max(left(v, 128) - 3, 64); r = row_sum(d)",
+     "h:half:blocks=1x64:f32:out r:row:f32:out", GEMMEPI_BF16, 1e-3},
+    {"most = row_max(v - bias, 128)", "bias:column most:blocks=1x128:f32:out", GEMMEPI_BF16, 1e-5},
     {"d = stochastic(v + residual, seed)", "seed:scalar:i64 residual:full", GEMMEPI_BF16, 1e-9},
     {"d = stochastic(v * 0.75, seed, i); o = stochastic(v + bias, seed, 3)",
      "seed:scalar:i64 i:scalar:i32 bias:column o:full:f16:out", GEMMEPI_BF16, 1e-9},
@@ -197,7 +203,11 @@ typedef struct world {
 static int group_of(const formula_case *c) {
     const char *at = strstr(c->formula, "left(");
     int group = 1;
-    return at && sscanf(at, "left(%*[a-z], %d", &group) == 1 ? group : 1;
+    if (at && sscanf(at, "left(%*[a-z], %d", &group) == 1)
+        return group;
+    return strstr(c->formula, ", 128)")  ? 128
+           : strstr(c->formula, ", 64)") ? 64
+                                         : 1; /* those that are reduced */
 }
 
 /* Some of those whose D is in F32: k lies along lines of both operands then. */
@@ -254,6 +264,12 @@ static int has_word(const char *words, const char *word) {
     return at && (at[strlen(word)] == ':' || at[strlen(word)] == 0);
 }
 
+/* Of an operand that is BLOCKED, "3x32"; else NULL. */
+static const char *blocks_at(const char *operand) {
+    const char *at = strstr(operand, ":blocks="), *end = strchr(operand, ' ');
+    return at && (!end || at < end) ? at + strlen(":blocks=") : NULL;
+}
+
 static void make_operands(world *w) {
     char copy[160], *at = copy, *next;
     snprintf(copy, sizeof copy, "%s", w->c->operands);
@@ -270,7 +286,7 @@ static void make_operands(world *w) {
                     : has_word(at, ":scalar") ? GEMMEPI_SCALAR
                     : has_word(at, ":row")    ? GEMMEPI_PER_ROW
                     : has_word(at, ":column") ? GEMMEPI_PER_COLUMN
-                    : has_word(at, ":blocks") ? GEMMEPI_BLOCKED
+                    : blocks_at(at)           ? GEMMEPI_BLOCKED
                                               : GEMMEPI_FULL;
         t->o.width = has_word(at, ":half")     ? GEMMEPI_WIDTH_HALF
                      : has_word(at, ":double") ? GEMMEPI_WIDTH_DOUBLE
@@ -290,7 +306,7 @@ static void make_operands(world *w) {
             : t->o.width == GEMMEPI_WIDTH_DOUBLE ? 2 * w->n
                                                  : w->n;
         if (t->o.kind == GEMMEPI_BLOCKED) {
-            const char *blocks = strstr(at, ":blocks=") + strlen(":blocks=");
+            const char *blocks = blocks_at(at);
             t->o.block_rows = atoi(blocks), t->o.block_columns = atoi(strchr(blocks, 'x') + 1);
         }
         if (t->o.kind == GEMMEPI_NUMBER)

@@ -244,21 +244,29 @@ static void blocks_of_one_column_or_whole_32_are_inside(void) {
     }
 }
 
-static void reductions_of_groups_are_left_to_the_pass(void) {
+static void reductions_of_groups_of_whole_states_are_inside(void) {
     gemmepi_config config = gpu_config(0);
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = formula_product("d = silu(v + bias) * r; s = row_max(abs(d), 128)");
+    gemmepi_plan_details details;
     gemmepi_plan *plan;
     context->multiprocessors = 132;
     operands[2].kind = GEMMEPI_BLOCKED, operands[2].block_rows = 1, operands[2].block_columns = 128;
     desc.m = 8192, desc.n = 3072, desc.k = 768;
     desc.a.dtype = GEMMEPI_BF16;
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(explain_has(plan,
-                      "not inside a kernel: its reduction is of groups of columns, which the pass takes") &&
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
               explain_has(plan, "s = row_max(abs(d), 128)"),
+          "%s", details.route_name);
+    gemmepi_plan_destroy(plan);
+    desc.formula = "d = silu(v + bias) * r; s = row_max(abs(d), 96)", operands[2].block_columns = 96;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(explain_has(
+              plan,
+              "not inside a kernel: its reduction is of groups of columns that are no multiple of the 64"),
           "explain does not say it");
     gemmepi_plan_destroy(plan);
+    desc.formula = "d = silu(v + bias) * r; s = row_max(abs(d), 128)", operands[2].block_columns = 128;
     desc.n = 3000;
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "s is reduced by groups of 128, and n is 3000"),
@@ -676,7 +684,7 @@ int main(void) {
     RUN(a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it);
     RUN(large_products_have_their_formulas_inside);
     RUN(blocks_of_one_column_or_whole_32_are_inside);
-    RUN(reductions_of_groups_are_left_to_the_pass);
+    RUN(reductions_of_groups_of_whole_states_are_inside);
     RUN(a_kernel_has_the_instructions_of_a_long_formula_once);
     RUN(a_matrix_that_is_written_beside_d_leaves_by_tma);
     RUN(without_v_there_is_no_product);

@@ -167,7 +167,7 @@ static int gpi__reduces_rows_inside(const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
     int i;
     for (i = 0; i < f->operand_count; i++)
-        if (gpi__is_reduced(&f->operands[i]) && f->operands[i].kind == GEMMEPI_PER_ROW)
+        if (gpi__is_reduced(&f->operands[i]) && gpi__has_rows(f->operands[i].kind))
             return 1;
     return 0;
 }
@@ -179,7 +179,10 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
     if (!o->used)
         return NULL;
     if (o->output && o->group)
-        return "its reduction is of groups of columns, which the pass takes";
+        return o->members == 1 && o->group % gpi__state_columns(problem) == 0
+                   ? NULL
+                   : "its reduction is of groups of columns that are no multiple of the 64 (of F32 or beside halves 32) whose "
+                     "states a kernel leaves, or of two halves, which the pass takes";
     if (o->output && o->reduction)
         return o->kind == GEMMEPI_PER_ROW || gpi__adds_up_columns(o)
                    ? NULL
@@ -451,7 +454,7 @@ static void gpi__place_states(const gpi__problem *problem, const gpi__formula_op
                               gpi__formula_place *place) {
     if (!gpi__is_reduced(o))
         return;
-    place->ld = o->kind == GEMMEPI_PER_ROW      ? gpi__states_of_row(problem)
+    place->ld = gpi__has_rows(o->kind)          ? gpi__states_of_row(problem)
                 : o->kind == GEMMEPI_PER_COLUMN ? gpi__half_columns(problem) * o->members
                                                 : gpi__states_of_line(problem);
     place->stride = gpi__times(problem->m, place->ld);

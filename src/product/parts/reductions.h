@@ -20,7 +20,7 @@ static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, con
         states.of_row = gpi__states_of_row(inside);
         states.lines = lines;
         states.of_line = gpi__states_of_line(inside);
-        states.span = 0; /* groups of columns are not inside */
+        states.span = gpi__state_columns(inside);
         status = gpi__build_reductions(context, &inside->formula->placed, &states, &reductions->pass);
         reductions->bytes = reductions->pass.state_bytes;
         return status;
