@@ -9185,29 +9185,39 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
   }
 }
 
+/* A unit's outputs from its inputs: two structs and a function. */
+static void gpi__emit_function(const gpi__emitter *e) {
+  int i, waves = gpi__has_waves(e->formula);
+  gpi__emit_inputs(e);
+  gpi__append(e->out, "struct Formula_out {\n");
+  gpi__emit_outputs(e, 0);
+  gpi__append(e->out, "%s};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n%s",
+    waves ? "    bool is_far;\n" : "", waves ? "    out.is_far = false;\n" : "");
+  for (i = 0; i < e->formula->node_count; i++)
+    gpi__emit_node(e, i);
+  gpi__emit_outputs(e, 1);
+  gpi__append(e->out, "}\n");
+}
+
+static gpi__emitter gpi__emitter_of(gpi__text *out, const gpi__formula *formula) {
+  gpi__emitter e;
+  e.out = out;
+  e.formula = formula;
+  e.is_whole = formula->accumulator == GEMMEPI_I32;
+  return e;
+}
+
 /* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
  activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(x, scale), which is what D stands for once it has stored x times the scale. FORMULA_ACTIVATE and FORMULA_DERIVE
  may be defined otherwise. Appends to out, which counts on where there is no room. */
 static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
-  gpi__emitter e;
-  int i, waves = gpi__has_waves(formula);
-  e.out = out;
-  e.formula = formula;
-  e.is_whole = formula->accumulator == GEMMEPI_I32;
+  gpi__emitter e = gpi__emitter_of(out, formula);
   gpi__emit_table(&e);
   gpi__append(out, "#ifndef FORMULA_ACTIVATE\n#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
     "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n"
     "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n#endif\n"
     "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n");
-  gpi__emit_inputs(&e);
-  gpi__append(out, "struct Formula_out {\n");
-  gpi__emit_outputs(&e, 0);
-  gpi__append(out, "%s};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n%s",
-    waves ? "    bool is_far;\n" : "", waves ? "    out.is_far = false;\n" : "");
-  for (i = 0; i < formula->node_count; i++)
-    gpi__emit_node(&e, i);
-  gpi__emit_outputs(&e, 1);
-  gpi__append(out, "}\n");
+  gpi__emit_function(&e);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* A formula on the host: in double, for a unit at a time. tests/formula_bounds.h has how far off the accumulator's type may be. */
@@ -10229,6 +10239,8 @@ typedef struct gpi__pass_params {
   GPI__PLACES
 } gpi__pass_params;
 
+#define GPI__MADE_PLACES 4 /* operands of an operand's text that is computed on the way to the product */
+
 /* gemm_plain.cu, gemm_small.cu, gemm_outer.cu, gemm_weights.cu: product and epilogue. a and b lie as stored. */
 typedef struct gpi__plain_params {
   gpi__epilogue_params epilogue;
@@ -10287,6 +10299,7 @@ typedef struct gpi__weights_params {
   gpi__tensor_map a, b;
   int a_items, b_items; /* whether the batch has its own */
   unsigned a_bytes; /* of a that come to a stage: of no more rows than there are */
+  gpi__formula_place made[GPI__MADE_PLACES]; /* operands of B's text */
   gpi__plain_params plain; /* last: kernels have as much of it as they use */
 } gpi__weights_params;
 
@@ -10581,10 +10594,12 @@ static int gpi__is_byte_product(const gpi__problem *problem) {
   return gpi__is_fp8_product(problem) || gpi__is_i8_product(problem);
 }
 
-/* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
+/* Whether B is weights in I8, or of so few bits that a formula makes 16 of, beside an A of 16 bits: engines/weights.h is for these, and no
+ other engine. */
 static int gpi__is_of_weights(const gpi__problem *problem) {
-  int a = problem->views[GPI__A].dtype;
-  return problem->views[GPI__B].dtype == GEMMEPI_I8 && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
+  const gpi__view *b = &problem->views[GPI__B];
+  int a = problem->views[GPI__A].dtype, is_made = GPI__FORMULA(&problem->made[GPI__B]) && b->bits <= 8;
+  return (b->dtype == GEMMEPI_I8 || is_made) && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
 }
 
 static int gpi__is_invariant(const gpi__problem *problem) {
@@ -10664,12 +10679,12 @@ static int32_t gpi__alignment_for(const gpi__problem *problem, const gpi__view *
 /* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
  such beginnings within a line. */
 static int gpi__unit_of(const gpi__problem *problem, const gpi__view *view, int64_t further) {
-  int64_t of = view->alignment | further, element = view->bits / 8;
+  int64_t of = view->alignment | further;
   int unit = 16;
   if (view->lines > 1)
-    of |= view->ld * element;
+    of |= view->ld * view->bits / 8;
   if (problem->batch > 1)
-    of |= view->batch_stride * element;
+    of |= view->batch_stride * view->bits / 8;
   while (of % unit)
     unit /= 2;
   return unit;
@@ -10708,17 +10723,21 @@ static int gpi__makes_operands(const gpi__problem *problem) {
   return GPI__HAS_FORMULAS && (problem->made[0].formula || problem->made[1].formula);
 }
 
-/* The product that is left once its operands are made. */
+/* The product that is left once one of its operands is made, if it is. */
+static void gpi__replace_made(gpi__problem *problem, int i) {
+  if (!problem->made[i].formula)
+    return;
+  problem->views[i] = problem->made[i].view;
+  memset(&problem->views[GPI__SCALE_OF(i)], 0, sizeof problem->views[0]);
+  memset(&problem->made[i], 0, sizeof problem->made[0]);
+  gpi__list_operands(problem);
+}
+
+/* And once both are. */
 static gpi__problem gpi__problem_of_made(const gpi__problem *problem) {
   gpi__problem own = *problem;
-  int i;
-  for (i = GPI__A; i <= GPI__B; i++)
-    if (own.made[i].formula) {
-      own.views[i] = own.made[i].view;
-      memset(&own.views[GPI__SCALE_OF(i)], 0, sizeof own.views[0]);
-      memset(&own.made[i], 0, sizeof own.made[0]);
-    }
-  gpi__list_operands(&own);
+  gpi__replace_made(&own, GPI__A);
+  gpi__replace_made(&own, GPI__B);
   return own;
 }
 
@@ -14629,6 +14648,8 @@ typedef struct gpi__cu_launch_config {
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7) \
   X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9) \
   X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0) \
+  X(CU_TENSOR_MAP_SWIZZLE_32B, 1) \
+  X(CU_TENSOR_MAP_SWIZZLE_64B, 2) \
   X(CU_TENSOR_MAP_SWIZZLE_128B, 3) \
   X(CU_TENSOR_MAP_L2_PROMOTION_NONE, 0) \
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2) \
@@ -17154,13 +17175,13 @@ static const gpi__source gpi__sources[] = {
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GPI__ALONG_ROWS)\n\nenum{GPI__ALONG_ROWS,GPI__ALONG_COLUMNS,GPI__ALONG_BOTH};\n\n#define GPI__EXTRA_NUMBER(NAME, name, along) GPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GPI__EXTRA_NUMBER)GPI__EXTRAS};\n\n\ntypedef struct gpi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gpi__kernel_matrix;\n\n\ntypedef struct gpi__kernel_scale{\nconst float*data;\nlong long stride;\n}gpi__kernel_scale;\n\n\ntypedef struct gpi__epilogue_params{\ngpi__kernel_matrix c,bias,aux,residual,d;\ngpi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n}gpi__epilogue_params;\n\n\ntypedef struct gpi__formula_place{\n"
 "void*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gpi__formula_place;\n\n\n#define GPI__INSIDE_PLACES 12\n#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];\n#else\n#define GPI__PLACES\n#endif\n\n\ntypedef struct gpi__group_part{\nint group,first,end;\nint column;\n}gpi__group_part;\n\n\ntypedef struct gpi__kernel_groups{\nconst int*count;\nconst gpi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gpi__kernel_groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED\n#define GPI__GROUPS gpi__kernel_groups groups;\n#else\n#define GPI__GROUPS\n#endif\n\n\ntypedef struct gpi__fault{\nint is_set,at;\nint value,beside;\n}gpi__fault;\nenum{GPI__FAULT_ENDS,GPI__FAULT_A,GPI__FAULT_B,GPI__FAULT_D,GPI__FAULTS};\n\n#define GPI__MOST_GROUPS 4096\n\n"
-"typedef struct gpi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngpi__group_part*parts;\ngpi__fault*faults;\nunsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__group_sums_params{\ngpi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gpi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gpi__group_sums_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\n}gpi__pass_params;\n\n\ntypedef struct gpi__plain_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nlong long k;\n"
-"int ahead;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\ntypedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\n"
-"gpi__plain_params plain;\n}gpi__weights_params;\n\n\n",
-"typedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\n"
-"long long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\n"
-"typedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\n"
-"void*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n#endif\n"}},
+"typedef struct gpi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngpi__group_part*parts;\ngpi__fault*faults;\nunsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__group_sums_params{\ngpi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gpi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gpi__group_sums_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__epilogue_params epilogue;\n"
+"gpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\ntypedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\n"
+"int a_items,b_items;\nunsigned a_bytes;\n",
+"gpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix extras[GPI__EXTRAS];\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\n"
+"gpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\n"
+"unsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\n"
+"long long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1;\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n"
@@ -17372,14 +17393,25 @@ static const gpi__source gpi__sources[] = {
 "leave_sums(lane_k,row,column,sums,results[warp]);\n__syncthreads();\nadd_parts(part,results);\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\ntake_run(results,x,y,valid,v);\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,line,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\nfirst_has_read();\n}\n"}},
 {"gemm_weights.cu",
 {
-"#line 1 \"src/kernels/gemm_weights.cu\"\n\n\n#define GEMMEPI_WGMMA 0\n#include \"weights.cuh\"\n\nconstexpr int UNIT=16;\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nreturn unit ^(Size==2?line%2:STEP<128?0:line%2*4);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gpi__kernel_matrix&x;\nconst T*from,*start;\nint exist;\n\n"
-"DEVICE Copies(const gpi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nstart=(const T*)x.data+item*x.stride +first*x.ld+first_k;\nfrom=start+line*x.ld+unit*ELEMENTS;\n}\n\nDEVICE void prefetch(int k_left,long long extent)const{\nconstexpr int PIECE=128/(int)sizeof(T),PIECES=(STAGES-1)*STEP/PIECE;\nfor(int i=(int)threadIdx.x;i<Lines*PIECES;i+=THREADS){\nint line=i/PIECES,k=i%PIECES*PIECE,half=line/OF_HALF;\nconst T*at=start+(line%OF_HALF+half*extent)*x.ld+k;\nif(line%OF_HALF<exist&&k<k_left)\nasm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(at));\n}\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nint valid=(k_left-unit*ELEMENTS)*(int)sizeof(T);\nu32 to=stage +(line*UNITS+place_of_unit<sizeof(T)>(line,unit))*UNIT;\n"
-"valid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\nif(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\n}\nfrom+=STEP;\n}\n};\n\n\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n"
-": \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nconst u8*a=shared+stage +eighth*A_LINE,*b=shared+stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\nFour bytes[SIXTEENS*2];\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter)*UNIT;\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter)*UNIT;\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\nbytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\nFour rows[OCTETS];\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0));\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++){\nint j=i/2%2,second=i/4%2,of=i/8;\n"
-"weights[of][j][i%2+second*2]=\n",
-"widen_two(In(),bytes[of*2+i%2].at[half*2+j],second?0x4342:0x4140);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n\nDEVICE void multiply_slice(int stage,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nColumn_scales scales;\nOctet sums[OCTETS]={};\nread_scales(stage,scales);\nadd_products(stage,sums);\nadd_scaled(sums,scales,totals);\n}else{\nadd_products(stage,totals);\n}\n}\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gpi__plain_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nconst Place_of_tile at(p);\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\n"
-"Copies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nif(params.ahead)\nb.prefetch(k-first_k<part_k?k-first_k:part_k,p.n);\nafter_launches_before();\nScale_copies scales(p,at.item,at.column(),first_k,k,(int)threadIdx.x);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\nb.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\nscales.fetch(stages+stage*STAGE_BYTES);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\nb.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\nscales.fetch(next);\n}\ncopies_commit();\nmultiply_slice(now,totals);\n"
-"now=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\nadd_up_and_finish(params,at,totals);\n}\n"}},
+"#line 1 \"src/kernels/gemm_weights.cu\"\n\n\n\n#define GEMMEPI_WGMMA 0\n#include \"weights.cuh\"\n\nconstexpr int UNIT=16;\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\n\nconstexpr int OCTETS_OF_K=SLICE/32;\ntemplate<int Bits>DEVICE int place_of_unit(int line,int unit){\nif(Bits!=16)\nreturn unit ^(B_LINE<128?0:line%2*4);\nreturn unit ^(OCTETS_OF_K==2?line%2:unit/8%2 ^ line%2*2);\n}\n\n\n\ntemplate<int Bits,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*Bits/8/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT*8/Bits;\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\n"
+"static_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gpi__kernel_matrix&x;\nconst u8*from,*start;\nint exist;\n\nstatic DEVICE long long bytes(long long elements){\nreturn Bits<8?elements/(8/(Bits<8?Bits:8)):elements*(Bits/8);\n}\nDEVICE Copies(const gpi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nstart=(const u8*)x.data+bytes(item*x.stride +first*x.ld+first_k);\nfrom=start+bytes(line*x.ld+unit*ELEMENTS);\n}\n\nDEVICE void prefetch(int k_left,long long extent)const{\nconstexpr int PIECE=128*8/Bits,PIECES=(STAGES-1)*STEP/PIECE;\nfor(int i=(int)threadIdx.x;i<Lines*PIECES;i+=THREADS){\nint line=i/PIECES,k=i%PIECES*PIECE,half=line/OF_HALF;\nconst u8*at=start+bytes((line%OF_HALF+half*extent)*x.ld+k);\nif(line%OF_HALF<exist&&k<k_left)\n"
+"asm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(at));\n}\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nint valid=(k_left-unit*ELEMENTS)*Bits/8;\nu32 to=stage +(line*UNITS+place_of_unit<Bits>(line,unit))*UNIT;\nvalid=valid<0?0:valid<UNIT?valid:UNIT;\nconst u8*at=from;\nif(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=bytes((Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld);\n}\nfrom+=STEP*Bits/8;\n}\n};\n\n\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n"
+": \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\ntemplate<class Of>\nDEVICE void add_octet(const Four(&bytes)[SIXTEENS*2],const Four(&rows)[OCTETS],int octet_of_k,\nconst Of(&of)[2*SIXTEENS],                                int left,Octet(&sums)[OCTETS]){\nu32 weights[SIXTEENS][2][4];\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++){\nint j=i/2%2,second=i/4%2,sixteen=i/8,line=sixteen*2+i%2,pair=octet_of_k*4+j*2+second;\nweights[sixteen][j][i%2+second*2]=\n"
+"make_two(In(),bytes[line].at[pair/PAIRS_OF_WORD%4],pair%PAIRS_OF_WORD,of[line],left-pair*2);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\n",
+"multiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n\n\ntemplate<class Of>\nDEVICE void add_octets(const Four(&bytes)[SIXTEENS*2],const u8*a,int own_k,int first,int count,const Of(&of)[2*SIXTEENS],\nint left,Octet(&sums)[OCTETS]){\nint eighth=(int)threadIdx.x%32/4;\n#pragma unroll\nfor(int i=first;i<first+count;i++){\nFour rows[OCTETS];\nconst u8*unit=a+place_of_unit<16>(eighth,own_k/8+i)*UNIT;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(unit+octet*8*A_LINE);\nadd_octet(bytes,rows,i,of,left,sums);\n}\n}\n\n\nDEVICE void add_products(const Stage&stage,int k_end,const Held_for_made&held,Octet(&sums)[OCTETS]){\nconstexpr int AT_ONCE=MADE_GROUP==16?2:OCTETS_OF_K;\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4,own_k=warp_k*SLICE +quarter*(8*OCTETS_OF_K);\n"
+"const u8*a=shared+stage.at+eighth*A_LINE,*b=shared+stage.at+A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\nFour bytes[SIXTEENS*2];\nb+=place_of_unit<BITS>(eighth,own_k*BITS/8/UNIT)*UNIT;\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\nbytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int first=0;first<OCTETS_OF_K;first+=AT_ONCE){\nOf_columns_made of;\nif(MADE&&read_columns(stage,own_k+first*8,held,of)){\nPairs_of_columns pairs;\nin_pairs_of_columns(of,pairs);\nadd_octets(bytes,a,own_k,first,AT_ONCE,pairs,0,sums);\n}else{\nadd_octets(bytes,a,own_k,first,AT_ONCE,of,k_end-stage.k-own_k,sums);\n}\n}\n}\n\nDEVICE void multiply_slice(const Stage&stage,int k_end,const Held_for_made&held,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nColumn_scales scales;\nOctet sums[OCTETS]={};\nread_scales(stage.at,scales);\nadd_products(stage,k_end,held,sums);\nadd_scaled(sums,scales,totals);\n}else{\nadd_products(stage,k_end,held,totals);\n}\n}\n\n\n\n#if GEMMEPI_MADE\n"
+"typedef gpi__weights_params Params;\n#define PLAIN params.plain\n#define MADE_PLACES params.made\n#else\ntypedef gpi__plain_params Params;\n#define PLAIN params\n#define MADE_PLACES nullptr\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS Params params){\nconst gpi__epilogue_params&p=PLAIN.epilogue;\nconst Place_of_tile at(p);\nint k=(int)PLAIN.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nCopies<16,TILE_M,1>a(PLAIN.a,at.item,at.row(),p.m,first_k);\nCopies<BITS,TILE_N,HALVES_IN>b(PLAIN.b,at.item,at.column(),p.n,first_k);\nif(PLAIN.ahead)\nb.prefetch(k-first_k<part_k?k-first_k:part_k,p.n);\nafter_launches_before();\nScale_copies scales(p,at.item,at.column(),first_k,k,(int)threadIdx.x);\nconst Place_of_operands operands={at.item,at.column(),p.n,k};\nconst Held_for_made held=hold_operands_of_made(MADE_PLACES,at.item);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\n"
+"int k_left=k-first_k<part_k?k-first_k:part_k,k_end=first_k+k_left;\nauto fetch=[&](u32 stage){\nb.fetch(stage +A_BYTES,k_left,p.n);\na.fetch(stage,k_left,p.m);\nscales.fetch(stage);\ncopy_operands<THREADS>(MADE_PLACES,operands,stage,k_end-k_left,(int)threadIdx.x);\n};\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0)\nfetch(stages+stage*STAGE_BYTES);\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0)\nfetch(stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES));\ncopies_commit();\nmultiply_slice({now,k_end-k_left-(STAGES-1)*STEP},k,held,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\nadd_up_and_finish(PLAIN,at,totals);\n}\n"}},
+{"made.cuh",
+{
+"#line 1 \"src/kernels/made.cuh\"\n#line 13\n#pragma once\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_STORED\n#define GEMMEPI_STORED I8\n#endif\n#ifndef GEMMEPI_MADE\n#define GEMMEPI_MADE 0\n#endif\n#if !GEMMEPI_MADE\n#define MADE_COUNT 1\n#define MADE_GROUP 0\n#define MADE_FORM 0\n#define MADE_FITS 0\n#define MADE_COPIED(X)\n#define MADE_HELD(X)\nDEVICE float made_of(float b,const float(&)[MADE_COUNT]){\nreturn b;\n}\n#endif\n\ntypedef GEMMEPI_STORED Stored;\nconstexpr bool MADE=GEMMEPI_MADE;\nconstexpr int BITS=IS_PACKED<Stored> ?4:8*(int)sizeof(Stored),PAIRS_OF_WORD=16/BITS;\n\n\n\nDEVICE u32 add_two(F16,u32 x,u32 y){\nu32 z;\nasm(\"add.f16x2 %0, %1, %2;\" : \"=r\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n}\nDEVICE u32 add_two(BF16,u32 x,u32 y){\nu32 z;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(z): \"r\"(x),\"r\"(0x3f803f80),\"r\"(y));\nreturn z;\n}\nDEVICE u32 multiply_two(F16,u32 x,u32 y){\nu32 z;\nasm(\"mul.f16x2 %0, %1, %2;\" : \"=r\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n}\n"
+"DEVICE u32 multiply_two(BF16,u32 x,u32 y){\nu32 z;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(z): \"r\"(x),\"r\"(y),\"r\"(0x80008000));\nreturn z;\n}\nDEVICE u32 round_two(F16,float first,float second){\nu32 z;\nasm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(z): \"f\"(second),\"f\"(first));\nreturn z;\n}\nDEVICE u32 round_two(BF16,float first,float second){\nu32 z;\nasm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(z): \"f\"(second),\"f\"(first));\nreturn z;\n}\nDEVICE void to_two(F16,u32 two,float(&x)[2]){\nasm(\"{\\n.reg .b16 first, second;\\nmov.b32 {first, second}, %2;\\ncvt.f32.f16 %0, first;\\ncvt.f32.f16 %1, second;\\n}\"\n: \"=f\"(x[0]),\"=f\"(x[1])\n: \"r\"(two));\n}\nDEVICE void to_two(BF16,u32 two,float(&x)[2]){\nx[0]=__uint_as_float(two<<16);\nx[1]=__uint_as_float(two&0xffff0000);\n}\ntemplate<class T>constexpr u32 TWICE=0;\ntemplate<>constexpr u32 TWICE<F16> =0x3c003c00;\ntemplate<>constexpr u32 TWICE<BF16> =0x3f803f80;\n\n\nDEVICE u32 and_xor(u32 x,u32 y,u32 z){\n"
+"u32 to;\nasm(\"lop3.b32 %0, %1, %2, %3, 0x6a;\" : \"=r\"(to): \"r\"(x),\"r\"(y),\"r\"(z));\nreturn to;\n}\n\n\n\n\nDEVICE u32 spread_nibbles(u32 word,int j){\nreturn GEMMEPI_WGMMA?word*0x1001:__byte_perm(word,word>>4,(4+j)<<8|j);\n}\n\nDEVICE u32 raise_nibbles(u32 word,int j){\nreturn GEMMEPI_WGMMA?word*0x1001000:__byte_perm(word<<4,word,(4+j)<<12|j<<4);\n}\n\n\ntemplate<class In>constexpr u32 MARK=SAME<In,F16> ?0x64006400:0x43004300;\ntemplate<class In>constexpr float MARKED=SAME<In,F16> ?1024:128;\ntemplate<class T>constexpr int LOWEST=SAME<T,I4> ?8:0;\ntemplate<class In>DEVICE u32 mark_nibbles(In,u32 word,int j){\nreturn and_xor(spread_nibbles(word,j),0x000f000f,MARK<In> |LOWEST<Stored> *0x00010001);\n}\n\n\n\nDEVICE u32 widen_bytes(BF16,u32 word,int j){\nu32 two=__byte_perm(word,0x43434343,j?0x4342:0x4140),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff80ff80),\"r\"(0xbf80bf80),\"r\"(two&0xff7fff7f));\nreturn wide;\n}\n"
+"DEVICE u32 widen_bytes(F16,u32 word,int j){\nu32 wide;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(wide): \"r\"(__byte_perm(word ^ 0x80808080,0x64646464,j?0x4342:0x4140)),\"r\"(0x64806480));\nreturn wide;\n}\n\n\ntemplate<class In>DEVICE u32 widen_e2m1(In,u32 word,int j){\nconstexpr int down=SAME<In,F16> ?3:6;\nu32 two=raise_nibbles(word,j);\ntwo=and_xor(two,0x80008000,two>>down&0x70007000>>down);\nreturn multiply_two(In(),two,SAME<In,F16> ?0x74007400:0x7e807e80);\n}\n\n\ntemplate<class T,class In>\nconstexpr bool WIDENS=IS_PACKED<T> ||SAME<T,I8> ||(IS_FP8<T> &&SAME<In,F16>)||SAME<T,In>;\ntemplate<class In,class Stored= ::Stored>DEVICE u32 widen_two(In,u32 word,int j){\nif constexpr(SAME<Stored,E2M1>)\nreturn widen_e2m1(In(),word,j);\nelse if constexpr(IS_PACKED<Stored>)\nreturn add_two(In(),mark_nibbles(In(),word,j),round_two(In(),-MARKED<In> -LOWEST<Stored>,-MARKED<In> -LOWEST<Stored>));\nelse if constexpr(SAME<Stored,I8>)\nreturn widen_bytes(In(),word,j);\n"
+"else if constexpr(IS_FP8<Stored>)\n",
+"return unpack_fp8<Stored>((u16)(word>>16*j));\nelse\nreturn word;\n}\n\n\nDEVICE float nibble_to_float(u32 word,int i){\nint at=i<5?4*i:4*i-12;\nu32 bits=and_xor(i<5?word:word>>12,15u<<at,0x4b000000|LOWEST<Stored> <<at);\nreturn fmaf(__uint_as_float(bits),1.f/(1<<at),-8388608.f/(1<<at)-LOWEST<Stored>);\n}\ntemplate<class Stored= ::Stored>DEVICE void two_to_floats(u32 word,int j,float(&x)[2]){\nif constexpr(SAME<Stored,I4> ||SAME<Stored,U4>){\nx[0]=nibble_to_float(word,2*j);\nx[1]=nibble_to_float(word,2*j+1);\n}else if constexpr(SAME<Stored,E2M1>){\nto_two(F16(),widen_e2m1(F16(),word,j),x);\n}else if constexpr(SAME<Stored,I8>){\n#pragma unroll\nfor(int i=0;i<2;i++)\nx[i]=__uint_as_float(__byte_perm(word ^ 0x80808080,0x4b000000,0x7540|(2*j+i)))-8388736;\n}else if constexpr(IS_FP8<Stored>){\nto_two(F16(),unpack_fp8<Stored>((u16)(word>>16*j)),x);\n}else{\nto_two(Stored(),word,x);\n}\n}\n\n\n\nconstexpr bool BY_FORM=MADE_FORM!=0&&IS_PACKED<Stored>;\nstruct Of_group{\n"
+"float o[MADE_COUNT];\n};\ntemplate<class In>constexpr float MARKED_HERE=SAME<Stored,E2M1> ?0:MARKED<In> +LOWEST<Stored>;\n#ifndef MADE_ZERO\n#define MADE_ZERO(o) 0.f\n#endif\n#ifndef MADE_SCALE\n#define MADE_SCALE(o) 1.f\n#endif\n\n\ntemplate<class In>DEVICE bool fits_in_16_bits(const float(&o)[MADE_COUNT]){\nfloat scale=MADE_SCALE(o),minus= -MARKED_HERE<In> -MADE_ZERO(o),again[2];\nbool fits=true;\nif(!MADE_FITS){\nto_two(In(),round_two(In(),scale,scale),again);\nfits=again[0]==scale;\n}\nif(MADE_FORM==2){\nto_two(In(),round_two(In(),minus,minus),again);\nfits=fits&&again[0]==minus&&fabsf(MADE_ZERO(o))<=48;\n}\nreturn fits&& !(SAME<Stored,E2M1> &&MADE_FORM==2&&rintf(minus)!=minus);\n}\n\nstruct In_pairs{\nu32 scale,minus_zero;\n};\ntemplate<class In>DEVICE In_pairs in_pairs(In,const Of_group&of){\nfloat scale=MADE_SCALE(of.o),minus= -MARKED_HERE<In> -MADE_ZERO(of.o);\nreturn{round_two(In(),scale,scale),round_two(In(),minus,minus)};\n}\n\n\n"
+"template<class In>DEVICE u32 make_two(In,u32 word,int j,const In_pairs&of,int){\nif constexpr(IS_PACKED<Stored> && !SAME<Stored,E2M1>)\nreturn multiply_two(In(),add_two(In(),mark_nibbles(In(),word,j),of.minus_zero),of.scale);\nu32 two=widen_two(In(),word,j);\nreturn multiply_two(In(),MADE_FORM==2?add_two(In(),two,of.minus_zero):two,of.scale);\n}\ntemplate<class In>DEVICE u32 make_two(In,u32 word,int j,const Of_group&of,int left){\nif constexpr(!MADE){\nreturn widen_two(In(),word,j);\n}else{\nfloat x[2];\ntwo_to_floats(word,j,x);\nx[0]=made_of(x[0],of.o),x[1]=made_of(x[1],of.o);\nif(MADE_FORM==0)\nx[0]=left>0?x[0]:0,x[1]=left>1?x[1]:0;\nreturn round_two(In(),x[0],x[1]);\n}\n}\n"}},
 {"sm80/finish.cuh",
 {
 "#line 1 \"src/kernels/sm80/finish.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\ntemplate<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gpi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gpi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(GEMMEPI_FORMULA||ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\n"
@@ -17418,18 +17450,24 @@ static const gpi__source gpi__sources[] = {
 "long long column=column_of_half<HALVES_IN>(p,first_column+j%of_half*8,j/of_half);\n#pragma unroll\nfor(int e=0;e<2;e++)\nif(Of_b!=SCALE_BLOCK_128||HALVES_IN==2||j+e==0)\ncolumns[e]=scale_number<Of_b>(p.scale_b,place.item,column+e,p.n*HALVES_IN,params.k,block);\nelse\ncolumns[e]=columns[0];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4],factor=rows[i/2]*columns[i%2];\nsum=Adds?fmaf(of_stage[i/4][j][i%4],factor,sum):sum*factor;\n}\n}\n}\n"}},
 {"weights.cuh",
 {
-"#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE,SCALE_BYTES=VARIES?1024:0;\n"
-"constexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nstatic_assert(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024,\"a thread copies one scale at most\");\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\nint number;\n\nDEVICE Scale_copies(const gpi__epilogue_params&p,long long item,long long first,int first_k,int end,int nth){\n"
-"int own=nth%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\nif(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nScale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+nth/TILE_N*SCALE_STEPS,k_end=end,number=nth;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&number<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+(u32)number*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\n\n\n\nDEVICE u32 widen_two(BF16,u32 word,u32 which){\nu32 two=__byte_perm(word,0x43434343,which),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff80ff80),\"r\"(0xbf80bf80),\"r\"(two&0xff7fff7f));\nreturn wide;\n}\nDEVICE u32 widen_two(F16,u32 word,u32 which){\nu32 wide;\n"
-"asm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(wide): \"r\"(__byte_perm(word ^ 0x80808080,0x64646464,which)),\"r\"(0x64806480));\nreturn wide;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\ntypedef float Octet[SIXTEENS][4];\n\n\ntypedef float Column_scales[2*SIXTEENS];\n\nDEVICE void read_scales(int stage,Column_scales&scales){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N,eighth=(int)threadIdx.x%32/4;\nconst float*of_slice=reinterpret_cast<const float*>(shared+stage +A_BYTES+B_BYTES)+warp_k*SLICE/SCALE_STEPS*TILE_N;\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nscales[i]=of_slice[warp_n*WARP_N+eighth+8*i];\n}\nDEVICE void add_scaled(const Octet(&sums)[OCTETS],const Column_scales&scales,Octet(&totals)[OCTETS]){\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scales[i/2],totals[octet][i/4][i%4]);\n}\n\n\n\n"
-"DEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\n",
-"int eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\nstruct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\nfor(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\nDEVICE u32 rank_in_cluster(){\nu32 rank;\n"
-"asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\nFour_sums sums;\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\nreturn sums;\n}\n\n\nDEVICE int own_four(int i){\nconstexpr int FOURS=PART_COLUMNS/4,LINE_FOURS=HALVES_IN*FOURS;\nint four=i%LINE_FOURS,column=(int)rank_in_cluster()*PART_COLUMNS+four%FOURS*4;\nreturn i/LINE_FOURS*RESULT_LINE +four/FOURS*TILE_COLUMNS+column;\n}\n\n\nDEVICE void add_parts(float*results){\nconstexpr int ALL=TILE_M*HALVES_IN*PART_COLUMNS/4,AT_ONCE=8/PARTS;\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n#pragma unroll 1\n"
-"for(int first=(int)threadIdx.x;first<ALL;first+=AT_ONCE*THREADS){\nFour_sums sums[AT_ONCE][PARTS];\n#pragma unroll\nfor(int i=0;i<AT_ONCE*PARTS;i++)\nif(first+i/PARTS*THREADS<ALL)\nsums[i/PARTS][i%PARTS]=sums_of_part(results+own_four(first+i/PARTS*THREADS),i%PARTS);\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++){\n#pragma unroll\nfor(int j=0;j<(PARTS-1)*4;j++)\nsums[i][0].at[j%4]+=sums[i][j/4+1].at[j%4];\nif(first+i*THREADS<ALL)\n*reinterpret_cast<Four_sums*>(results+own_four(first+i*THREADS))=sums[i][0];\n}\n}\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: \"memory\");\n}\n\nDEVICE void others_have_read(){\nasm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n#else\n#define CLUSTER\nDEVICE u32 rank_in_cluster(){\nreturn 0;\n}\nDEVICE void add_parts(float*){}\nDEVICE void others_have_read(){}\n#endif\n\n\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\n"
-"const float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums= *reinterpret_cast<const Four_sums*>(at);\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gpi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gpi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gpi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\n"
-"int valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\n",
-"Epilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nothers_have_read();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gpi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n"
-"__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
+"#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n#include \"made.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n#ifndef GEMMEPI_WARPS\n#define GEMMEPI_WARPS 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?TILE_M<128?128:64:BITS==4?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\n"
+"__device__ constexpr int groups_of_step(int rows){\nreturn rows&&STEP>rows?STEP/(rows?rows:1):1;\n}\n\n#define MADE_WIDTH(i, Type, rows, columns, along_k) \\\nbytes+=i<operand?TILE_N*(along_k&&groups_of_step(rows)*(int)sizeof(Type)<4?4:groups_of_step(rows)*(int)sizeof(Type)):0;\n__device__ constexpr int made_bytes(int operand){\nint bytes=0*operand;\nMADE_COPIED(MADE_WIDTH)\nreturn bytes;\n}\nconstexpr int MADE_BYTES=made_bytes(MADE_COUNT);\nconstexpr int A_LINE=STEP*2,B_LINE=STEP*BITS/8,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE;\nconstexpr int SCALE_BYTES=VARIES?1024:(MADE_BYTES+1023)/1024*1024;\nconstexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nstatic_assert(!VARIES||(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024),\"a thread copies one scale at most\");\nstatic_assert(!(VARIES&&MADE),\"a text has all scales\");\n"
+"static_assert(!FINDS,\"no scales are found here\");\nstatic_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&(!VARIES||SCALE_STEPS%SLICE==0),\"runs, fragments and scales are whole\");\nstatic_assert(MADE_GROUP%16==0&&(MADE_GROUP==0||STEP%MADE_GROUP==0||MADE_GROUP%STEP==0),\"a stage has whole groups, or is of one\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\nint number;\n\nDEVICE Scale_copies(const gpi__epilogue_params&p,long long item,long long first,int first_k,int end,int nth){\nint own=nth%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\nif(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\n"
+"Scale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+nth/TILE_N*SCALE_STEPS,k_end=end,number=nth;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&number<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+(u32)number*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\nstruct Place_of_operands{\nlong long item,column,n;\nint k_end;\n};\n\n\n\n\ntemplate<class Type,int Rows,int Columns,int Copiers>\nDEVICE void copy_along_columns(const gpi__formula_place&from,const Place_of_operands&at,u32 to,int k,int nth){\nconstexpr int PER_WORD=Columns==1?4/(int)sizeof(Type):1,LINE_WORDS=TILE_N/PER_WORD;\nconstexpr int WORDS=groups_of_step(Rows)*LINE_WORDS;\nstatic_assert(PER_WORD>0&&(Columns==1||sizeof(Type)==4),\"words are whole\");\n"
+"const Type*data=(const Type*)from.data+at.item*from.stride;\n#pragma unroll(Copiers < THREADS ? 2 : 16)\n",
+"for(int first=0;first<WORDS;first+=Copiers){\nint i=first+nth,own=i%LINE_WORDS*PER_WORD,row=k+i/LINE_WORDS*Rows;\nlong long column=at.column+own%TILE_COLUMNS;\nbool exists=column<at.n&&(Rows==0||row<at.k_end);\ncolumn=exists?column+own/TILE_COLUMNS*at.n:0;\nconst Type*element=data+(Rows&&exists?row/(Rows?Rows:1)*from.ld:0)+column/Columns;\nif(WORDS%Copiers==0||i<WORDS)\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to+i*4),\"l\"(element),\"r\"(exists?4:0): \"memory\");\n}\n}\n\ntemplate<class Type,int Rows,int Columns,int Copiers>\nDEVICE void copy_along_k(const gpi__formula_place&from,const Place_of_operands&at,u32 to,int k,int nth){\nconstexpr int SIZE=(int)sizeof(Type),BYTES=groups_of_step(Rows)*SIZE,COLUMN_WORDS=BYTES<4?1:BYTES/4,WORDS=COLUMN_WORDS*TILE_N;\nstatic_assert(Rows>0,\"of each group there is one\");\nconst u8*data=(const u8*)from.data+at.item*from.stride*SIZE;\nint first_byte=k/Rows*SIZE/4*4,end=(at.k_end+Rows-1)/Rows*SIZE;\n"
+"#pragma unroll(Copiers < THREADS ? 2 : 16)\nfor(int first=0;first<WORDS;first+=Copiers){\nint i=first+nth,own=i/COLUMN_WORDS,byte=first_byte +i%COLUMN_WORDS*4;\nlong long column=at.column+own%TILE_COLUMNS;\nbool exists=column<at.n&&byte<end;\ncolumn=exists?column+own/TILE_COLUMNS*at.n:0;\nconst u8*word=data+column/Columns*from.ld*SIZE +(exists?byte:0);\nif(WORDS%Copiers==0||i<WORDS)\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to+i*4),\"l\"(word),\n\"r\"(!exists?0:end-byte<4?end-byte:4)\n: \"memory\");\n}\n}\ntemplate<class Type,int Rows,int Columns,bool Along_k,int Copiers>\nDEVICE void copy_operand(const gpi__formula_place&from,const Place_of_operands&at,u32 to,int k,int nth){\nif constexpr(Along_k)\ncopy_along_k<Type,Rows,Columns,Copiers>(from,at,to,k,nth);\nelse\ncopy_along_columns<Type,Rows,Columns,Copiers>(from,at,to,k,nth);\n}\n#define MADE_COPY(i, Type, rows, columns, along_k) \\\n"
+"copy_operand<Type,rows,columns,along_k,Copiers>(made[i],at,stage +A_BYTES+B_BYTES+made_bytes(i),k,nth);\ntemplate<int Copiers>\nDEVICE void copy_operands(const gpi__formula_place*made,const Place_of_operands&at,u32 stage,int k,int nth){\n(void)made,(void)at,(void)stage,(void)k,(void)nth;\nMADE_COPIED(MADE_COPY)\n}\n\n\nstruct Held_for_made{\nfloat at[MADE_COUNT];\n};\nstruct Number{};\ntemplate<class Type>DEVICE float hold_made(const gpi__formula_place&from,long long item){\nif constexpr(SAME<Type,Number>)\nreturn(float)from.number;\nelse\nreturn to_acc<F32>(((const Type*)from.data)[item*from.stride]);\n}\n#define MADE_HOLD(i, Type) held.at[i] = hold_made<Type>(made[i], item);\nDEVICE Held_for_made hold_operands_of_made(const gpi__formula_place*made,long long item){\nHeld_for_made held={};\n(void)made,(void)item;\nMADE_HELD(MADE_HOLD)\nreturn held;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\n\nstruct Stage{\nint at,k;\n};\n\n\n"
+"template<class Type,int Rows,bool Along_k>DEVICE float read_operand(const u8*operand,int k,int first,int column){\nconstexpr int SIZE=(int)sizeof(Type),GROUPS=groups_of_step(Rows),BYTES=GROUPS*SIZE;\nint group=GROUPS>1?first/(Rows?Rows:1):0;\nconst u8*at=Along_k?operand+column*(BYTES<4?4:BYTES)+group*SIZE +(BYTES<4?k/(Rows?Rows:1)*SIZE%4:0)\n:operand+(group*TILE_N+column)*SIZE;\nreturn to_acc<F32>(*reinterpret_cast<const Type*>(at));\n}\n#define MADE_READ(i, Type, rows, columns, along_k) \\\no[i]=read_operand<Type,rows,along_k>(shared+stage.at+A_BYTES+B_BYTES+made_bytes(i),stage.k,first,column);\n#define MADE_TAKE(i, Type) o[i] = held.at[i];\nDEVICE void read_operands(const Stage&stage,int first,int column,const Held_for_made&held,float(&o)[MADE_COUNT]){\n(void)stage,(void)first,(void)column,(void)held,(void)o;\nMADE_COPIED(MADE_READ)\nMADE_HELD(MADE_TAKE)\n}\n\ntypedef float Octet[SIXTEENS][4];\n\n\n\ntypedef Of_group Of_columns_made[2*SIXTEENS];\n"
+"typedef In_pairs Pairs_of_columns[2*SIXTEENS];\nDEVICE void in_pairs_of_columns(const Of_columns_made&of,Pairs_of_columns&pairs){\n#pragma unroll\n",
+"for(int i=0;i<2*SIXTEENS;i++)\npairs[i]=in_pairs(In(),of[i]);\n}\nDEVICE bool read_columns(const Stage&stage,int first,const Held_for_made&held,Of_columns_made&of){\nconstexpr bool SHARES=MADE_GROUP==0||MADE_GROUP>=SLICE||WGMMA;\nint column=(int)threadIdx.x/32%WARPS_N*WARP_N+(int)threadIdx.x%32/4;\nbool fits=true;\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++){\nread_operands(stage,first,column+8*i,held,of[i].o);\nif(BY_FORM&& !SHARES)\nfits=fits_in_16_bits<In>(of[i].o)&&fits;\n}\nif(BY_FORM&&SHARES){\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i+=4){\nfloat o[MADE_COUNT];\nread_operands(stage,first,column+8*(i+(int)threadIdx.x%(SIXTEENS>1?4:2)),held,o);\nfits=fits_in_16_bits<In>(o)&&fits;\n}\n}\nreturn BY_FORM&&__all_sync(0xffffffff,fits);\n}\n\n\ntypedef float Column_scales[2*SIXTEENS];\n\nDEVICE void read_scales(int stage,Column_scales&scales){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N,eighth=(int)threadIdx.x%32/4;\n"
+"const float*of_slice=reinterpret_cast<const float*>(shared+stage +A_BYTES+B_BYTES)+warp_k*SLICE/SCALE_STEPS*TILE_N;\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nscales[i]=of_slice[warp_n*WARP_N+eighth+8*i];\n}\nDEVICE void add_scaled(const Octet(&sums)[OCTETS],const Column_scales&scales,Octet(&totals)[OCTETS]){\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scales[i/2],totals[octet][i/4][i%4]);\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\nstruct alignas(16)Four_sums{\n"
+"float at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\nfor(int i=(int)threadIdx.x;i<(WARPS_K>1?TILE_M*TILE_N/4:0);i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\nDEVICE u32 rank_in_cluster(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\nFour_sums sums;\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+": \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\nreturn sums;\n}\n\n\nDEVICE int own_four(int i){\nconstexpr int FOURS=PART_COLUMNS/4,LINE_FOURS=HALVES_IN*FOURS;\nint four=i%LINE_FOURS,column=(int)rank_in_cluster()*PART_COLUMNS+four%FOURS*4;\nreturn i/LINE_FOURS*RESULT_LINE +four/FOURS*TILE_COLUMNS+column;\n}\n\n\nDEVICE void add_parts(float*results){\nconstexpr int ALL=TILE_M*HALVES_IN*PART_COLUMNS/4,AT_ONCE=8/PARTS;\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n#pragma unroll 1\nfor(int first=(int)threadIdx.x;first<ALL;first+=AT_ONCE*THREADS){\nFour_sums sums[AT_ONCE][PARTS];\n#pragma unroll\nfor(int i=0;i<AT_ONCE*PARTS;i++)\nif(first+i/PARTS*THREADS<ALL)\nsums[i/PARTS][i%PARTS]=sums_of_part(results+own_four(first+i/PARTS*THREADS),i%PARTS);\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++){\n#pragma unroll\nfor(int j=0;j<(PARTS-1)*4;j++)\n"
+"sums[i][0].at[j%4]+=sums[i][j/4+1].at[j%4];\n",
+"if(first+i*THREADS<ALL)\n*reinterpret_cast<Four_sums*>(results+own_four(first+i*THREADS))=sums[i][0];\n}\n}\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: \"memory\");\n}\n\nDEVICE void others_have_read(){\nasm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n#else\n#define CLUSTER\nDEVICE u32 rank_in_cluster(){\nreturn 0;\n}\nDEVICE void add_parts(float*){}\nDEVICE void others_have_read(){}\n#endif\n\n\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums= *reinterpret_cast<const Four_sums*>(at);\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gpi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\n"
+"item=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gpi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gpi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\n"
+"load_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nothers_have_read();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gpi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
@@ -17438,15 +17476,20 @@ static const gpi__source gpi__sources[] = {
 "if(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gpi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
 {"gemm_weights_sm90.cu",
 {
-"#line 1 \"src/kernels/gemm_weights_sm90.cu\"\n#line 8\n#define GEMMEPI_WGMMA 1\n#include \"sm90/ptx.cuh\"\n#include \"weights.cuh\"\n\nconstexpr int LINE=128,A_BOX=TILE_M*LINE,B_BOX=TILE_N*LINE;\n\n\n\n\nstruct Ring{\nint stage;\nu32 parity;\n\nDEVICE void advance(){\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n};\nstruct Barriers{\nu32 full,empty;\n};\n\n\nDEVICE void set_up_barriers(const Barriers&barriers){\n#pragma unroll 1\nfor(int i=0;i<STAGES;i++){\nbarrier_init(barriers.full+i*8,VARIES?33:1);\nbarrier_init(barriers.empty+i*8,WARPS);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void load_stage(const gpi__weights_params&p,const Place_of_tile&at,u32 stage,u32 barrier,int k){\nint a_item=p.a_items?(int)at.item:0,b_item=p.b_items?(int)at.item:0;\nbarrier_expect(barrier,p.a_bytes+B_BYTES);\n#pragma unroll\nfor(int i=0;i<WARPS_K*HALVES_IN;i++){\nint half=i%HALVES_IN,nth=i/HALVES_IN;\nload_box<false>(p.b,stage +A_BYTES+nth*B_BOX+half*(TILE_COLUMNS*LINE),barrier,k+nth*128,\n"
-"(int)(at.column()+half*p.plain.epilogue.n),b_item,0);\n}\n#pragma unroll\nfor(int i=0;i<STEP/64;i++)\nload_box<false>(p.a,stage +i*A_BOX,barrier,k+i*64,(int)at.row(),a_item,0);\n}\n\n\nDEVICE void load_stages(const gpi__weights_params&p,const Place_of_tile&at,const Barriers&barriers,int k,int k_end){\nconstexpr int LANE_COPIES=VARIES?STEP_SCALES*TILE_N/32:0;\nint lane=(int)threadIdx.x%32;\nbool speaks=is_elected();\nu32 stages=shared_address(shared);\nRing ring={0,1};\nauto scales=[&](int nth){\nreturn Scale_copies(p.plain.epilogue,at.item,at.column(),k,(int)p.plain.k,lane +nth*32);\n};\n#pragma unroll 1\nfor(;k<k_end;k+=STEP,ring.advance()){\nu32 stage=stages+ring.stage*STAGE_BYTES,full=barriers.full+ring.stage*8;\nbarrier_wait(barriers.empty+ring.stage*8,ring.parity);\nif(speaks)\nload_stage(p,at,stage,full,k);\nif(VARIES){\n#pragma unroll\nfor(int i=0;i<LANE_COPIES;i++)\nscales(i).fetch(stage);\n"
-"asm volatile(\"cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];\" ::\"r\"(full): \"memory\");\n}\n__syncwarp();\n}\n}\n\n\n\n#define GEMMEPI_OCTET(o) \"+f\"(sums[o][0][0]), \"+f\"(sums[o][0][1]), \"+f\"(sums[o][0][2]), \"+f\"(sums[o][0][3])\n#if GEMMEPI_TILE_M == 32\n#define GEMMEPI_NAMES \\\n\"m64n32k16\",\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15\",\"%16, %17, %18, %19\",\"%20\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1), GEMMEPI_OCTET(2), GEMMEPI_OCTET(3)\n#else\n#define GEMMEPI_NAMES \\\n\"m64n64k16\",\\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\",\\\n\"%32, %33, %34, %35\",\"%36\"\n#define GEMMEPI_OCTETS \\\nGEMMEPI_OCTET(0),GEMMEPI_OCTET(1),GEMMEPI_OCTET(2),GEMMEPI_OCTET(3),GEMMEPI_OCTET(4),GEMMEPI_OCTET(5),GEMMEPI_OCTET(6),\\\nGEMMEPI_OCTET(7)\n#endif\n#define GEMMEPI_TEXT(type, shape, sums, weights, rows) \\\n"
-"\"{\\n.reg .pred adds;\\nsetp.ne.b32 adds, 1, 0;\\n\" \\\n\"wgmma.mma_async.sync.aligned.\" shape \".f32.\" type \".\" type \" {\" sums \"}, {\" weights \"}, \" rows \", adds, 1, 1, 0;\\n}\"\n#define GEMMEPI_APPLY(macro, ...) macro(__VA_ARGS__)\n\nstatic_assert(SIXTEENS==1&&(TILE_M==32||TILE_M==64),\"a warpgroup has 64 columns, and all rows\");\nDEVICE void multiply_64(BF16,Octet(&sums)[OCTETS],const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"bf16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\nDEVICE void multiply_64(F16,Octet(&sums)[OCTETS],const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"f16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\n\n\n\n\nDEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(address>>4&0x3fff);\n}\n\n"
-"constexpr int STEPS=SLICE/16;\n\n\nDEVICE int warpgroup_of_k(){\n",
-"return WARPS_K>1?__shfl_sync(0xffffffff,(int)threadIdx.x/32/WARPS_N,0):0;\n}\n\n\nDEVICE void load_pairs(const u8*line,u32(&pairs)[STEPS][4]){\nint eighth=(int)threadIdx.x%32/4;\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nconst u8*unit=line +(step ^ eighth)*16;\n#pragma unroll\nfor(int i=0;i<4;i++)\npairs[step][i]= *reinterpret_cast<const unsigned short*>(unit+i%2*8*LINE +i/2*8);\n}\n}\n\n\nDEVICE void pin(Octet(&sums)[OCTETS]){\n#pragma unroll\nfor(int i=0;i<OCTETS*4;i++)\nasm volatile(\"\" : \"+f\"(sums[i/4][0][i%4])::\"memory\");\n}\n\n\nDEVICE void begin_products(const u32(&pairs)[STEPS][4],u64 rows,Octet(&sums)[OCTETS]){\npin(sums);\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nu32 weights[4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nweights[i]=widen_two(In(),pairs[step][i],0x4140);\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\nmultiply_64(In(),sums,weights,rows+(step/4*A_BOX+step%4*32)/16);\n}\n"
-"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n\n\nDEVICE void multiply_stages(const Barriers&barriers,int count,Octet(&totals)[OCTETS]){\nint lane=(int)threadIdx.x%32,warp_n=(int)threadIdx.x/32%WARPS_N,nth=warpgroup_of_k();\nconst u8*line=shared+(A_BYTES+nth*B_BOX+(warp_n*WARP_N+lane/4)*LINE +lane%4*2);\nu32 rows=shared_address(shared)+nth*(SLICE/64*A_BOX);\nu32 pairs[STEPS][4];\nRing ring={0,0};\nbarrier_wait(barriers.full,0);\nload_pairs(line,pairs);\n#pragma unroll 1\nfor(;;){\nOctet of_slice[OCTETS]={};\nOctet(&sums)[OCTETS]=VARIES?of_slice:totals;\nint stage=ring.stage;\nColumn_scales scales;\nif(VARIES)\nread_scales(stage*STAGE_BYTES,scales);\nbegin_products(pairs,descriptor(rows+stage*STAGE_BYTES),sums);\nring.advance();\nif(--count){\nbarrier_wait(barriers.full+ring.stage*8,ring.parity);\nload_pairs(line +ring.stage*STAGE_BYTES,pairs);\n}\nasm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\npin(sums);\nif(VARIES){\n"
-"add_scaled(sums,scales,totals);\n__syncwarp();\n}\nif(lane==0)\nbarrier_arrive_here(barriers.empty+stage*8);\nif(!count)\nbreak;\n}\n}\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS+32,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gpi__weights_params params){\n__shared__ u64 full[STAGES],empty[STAGES];\nconst Place_of_tile at(params.plain.epilogue);\nconst Barriers barriers={shared_address(full),shared_address(empty)};\nint k_end=(int)params.plain.k,part_k=((k_end+STEP -1)/STEP +PARTS-1)/PARTS*STEP,k=(int)rank_in_cluster()*part_k;\nk_end=k_end-k<part_k?k_end:k+part_k;\nif(shared_address(shared)%1024)\n__trap();\nif(threadIdx.x==THREADS){\nprefetch_map(params.a);\nprefetch_map(params.b);\nset_up_barriers(barriers);\n}\n__syncthreads();\nafter_launches_before();\nif(threadIdx.x>=THREADS){\nload_stages(params,at,barriers,k,k_end);\nreturn;\n}\nOctet totals[OCTETS]={};\nif(k<k_end)\nmultiply_stages(barriers,(k_end-k+STEP -1)/STEP,totals);\n"
-"add_up_and_finish(params.plain,at,totals);\n}\n"}},
+"#line 1 \"src/kernels/gemm_weights_sm90.cu\"\n#line 8\n#define GEMMEPI_WGMMA 1\n#include \"sm90/ptx.cuh\"\n#include \"weights.cuh\"\n\nconstexpr int LINE=128,A_BOX=TILE_M*LINE;\nconstexpr int B_BOX_LINE=SLICE*BITS/8,B_BOX=TILE_N*B_BOX_LINE;\nstatic_assert(B_BOX_LINE<=128&&SLICE%64==0,\"a slice is a box\");\n\nDEVICE int turned_by(int line){\nreturn line%8/(128/B_BOX_LINE);\n}\n\n\n\n\nconstexpr bool TRADES=TILE_M>128;\nconstexpr int LOADERS=TRADES||MADE_BYTES?128:32,FEW_REGISTERS=40,MANY_REGISTERS=232;\n\n\nstruct Ring{\nint stage;\nu32 parity;\n\nDEVICE void advance(){\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n};\nstruct Barriers{\nu32 full,empty;\n};\n\n\nDEVICE void set_up_barriers(const Barriers&barriers){\n#pragma unroll 1\nfor(int i=0;i<STAGES;i++){\nbarrier_init(barriers.full+i*8,VARIES?33:MADE_BYTES?LOADERS+1:1);\nbarrier_init(barriers.empty+i*8,WARPS);\n}\nbarriers_are_set();\n}\n\n\n\n"
+"DEVICE void load_stage(const gpi__weights_params&p,const Place_of_tile&at,u32 stage,u32 barrier,int k){\nint a_item=p.a_items?(int)at.item:0,b_item=p.b_items?(int)at.item:0;\nbarrier_expect(barrier,p.a_bytes+B_BYTES);\n#pragma unroll\nfor(int i=0;i<WARPS_K*HALVES_IN;i++){\nint half=i%HALVES_IN,nth=i/HALVES_IN;\nload_box<false>(p.b,stage +A_BYTES+nth*B_BOX+half*(TILE_COLUMNS*B_BOX_LINE),barrier,\n(k+nth*SLICE)*(BITS==4?1:2)/2,\n(int)(at.column()+half*p.plain.epilogue.n),b_item,0);\n}\n#pragma unroll\nfor(int i=0;i<STEP/64;i++)\nload_box<false>(p.a,stage +i*A_BOX,barrier,k+i*64,(int)at.row(),a_item,0);\n}\n\n\nDEVICE void load_stages(const gpi__weights_params&p,const Place_of_tile&at,const Barriers&barriers,int k,int k_end){\nconstexpr int LANE_COPIES=VARIES?STEP_SCALES*TILE_N/32:0;\nint lane=(int)threadIdx.x-THREADS;\nbool speaks=lane<32&&is_elected();\nu32 stages=shared_address(shared);\nRing ring={0,1};\n"
+"const Place_of_operands operands={at.item,at.column(),p.plain.epilogue.n,(int)p.plain.k};\nauto scales=[&](int nth){\nreturn Scale_copies(p.plain.epilogue,at.item,at.column(),k,(int)p.plain.k,lane +nth*32);\n};\n#pragma unroll 1\nfor(;k<k_end;k+=STEP,ring.advance()){\nu32 stage=stages+ring.stage*STAGE_BYTES,full=barriers.full+ring.stage*8;\nbarrier_wait(barriers.empty+ring.stage*8,ring.parity);\nif(speaks)\nload_stage(p,at,stage,full,k);\nif(VARIES||MADE_BYTES){\n#pragma unroll\nfor(int i=0;i<LANE_COPIES;i++)\nscales(i).fetch(stage);\ncopy_operands<LOADERS>(p.made,operands,stage,k,lane);\nasm volatile(\"cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];\" ::\"r\"(full): \"memory\");\n}\n__syncwarp();\n}\n}\n\n\n\n#define GEMMEPI_OCTET(o) \"+f\"(sums[o][0][0]), \"+f\"(sums[o][0][1]), \"+f\"(sums[o][0][2]), \"+f\"(sums[o][0][3])\n#define GEMMEPI_OCTETS_4(o) GEMMEPI_OCTET(o), GEMMEPI_OCTET(o + 1), GEMMEPI_OCTET(o + 2), GEMMEPI_OCTET(o + 3)\n"
+"#define GEMMEPI_OCTETS_8(o) GEMMEPI_OCTETS_4(o), GEMMEPI_OCTETS_4(o + 4)\n#define GEMMEPI_0_TO_15 \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15\"\n#define GEMMEPI_16_TO_31 \", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n\", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_127 \\\n\", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, \" \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_M == 32\n"
+"#define GEMMEPI_NAMES  \"m64n32k16\", GEMMEPI_0_TO_15, \"%16, %17, %18, %19\", \"%20\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTETS_4(0)\n#elif GEMMEPI_TILE_M == 64\n#define GEMMEPI_NAMES  \"m64n64k16\", GEMMEPI_0_TO_15 GEMMEPI_16_TO_31, \"%32, %33, %34, %35\", \"%36\"\n",
+"#define GEMMEPI_OCTETS GEMMEPI_OCTETS_8(0)\n#elif GEMMEPI_TILE_M == 128\n#define GEMMEPI_NAMES  \"m64n128k16\", GEMMEPI_0_TO_15 GEMMEPI_16_TO_31 GEMMEPI_32_TO_63, \"%64, %65, %66, %67\", \"%68\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTETS_8(0), GEMMEPI_OCTETS_8(8)\n#else\n#define GEMMEPI_NAMES \\\n\"m64n256k16\",GEMMEPI_0_TO_15 GEMMEPI_16_TO_31 GEMMEPI_32_TO_63 GEMMEPI_64_TO_127,\"%128, %129, %130, %131\",\"%132\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTETS_8(0), GEMMEPI_OCTETS_8(8), GEMMEPI_OCTETS_8(16), GEMMEPI_OCTETS_8(24)\n#endif\n#define GEMMEPI_TEXT(type, shape, sums, weights, rows) \\\n\"{\\n.reg .pred adds;\\nsetp.ne.b32 adds, 1, 0;\\n\" \\\n\"wgmma.mma_async.sync.aligned.\" shape \".f32.\" type \".\" type \" {\" sums \"}, {\" weights \"}, \" rows \", adds, 1, 1, 0;\\n}\"\n#define GEMMEPI_APPLY(macro, ...) macro(__VA_ARGS__)\n\nstatic_assert(SIXTEENS==1&&(TILE_M==32||TILE_M==64||TILE_M==128||TILE_M==256),\"a warpgroup has 64 columns, and all rows\");\n"
+"DEVICE void multiply_64(BF16,Octet(&sums)[OCTETS],const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"bf16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\nDEVICE void multiply_64(F16,Octet(&sums)[OCTETS],const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"f16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\n\n\n\n\nDEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEPS=SLICE/16;\n\n\nDEVICE int warpgroup_of_k(){\nreturn WARPS_K>1?__shfl_sync(0xffffffff,(int)threadIdx.x/32/WARPS_N,0):0;\n}\n\ntemplate<int Bits>struct Pair_as_stored{typedef unsigned short type;};\ntemplate<>struct Pair_as_stored<4>{typedef u8 type;};\ntemplate<>struct Pair_as_stored<16>{typedef u32 type;};\n\n"
+"DEVICE void load_pairs(const u8*line,u32(&pairs)[STEPS][4]){\nint turn=turned_by((int)threadIdx.x%32/4);\n#pragma unroll\nfor(int i=0;i<STEPS*4;i++){\nint at=i/4*2*BITS+i/2%2*BITS;\npairs[i/4][i%4]= *reinterpret_cast<const Pair_as_stored<BITS>::type*>(line +(at/16 ^ turn)*16+at%16+i%2*8*B_BOX_LINE);\n}\n}\n\n\nDEVICE void pin(Octet(&sums)[OCTETS]){\n#pragma unroll\nfor(int i=0;i<OCTETS*4;i++)\nasm volatile(\"\" : \"+f\"(sums[i/4][0][i%4])::\"memory\");\n}\n\n\nDEVICE void begin_products(const u32(&pairs)[STEPS][4],u64 rows,Octet(&sums)[OCTETS]){\npin(sums);\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nu32 weights[4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nweights[i]=widen_two(In(),pairs[step][i],0);\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\nmultiply_64(In(),sums,weights,rows+(step/4*A_BOX+step%4*32)/16);\n}\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n\n\n"
+"DEVICE void multiply_stages(const Barriers&barriers,int count,Octet(&totals)[OCTETS]){\nint lane=(int)threadIdx.x%32,warp_n=(int)threadIdx.x/32%WARPS_N,nth=warpgroup_of_k();\nconst u8*line=shared+(A_BYTES+nth*B_BOX+(warp_n*WARP_N+lane/4)*B_BOX_LINE +lane%4*BITS/4);\nu32 rows=shared_address(shared)+nth*(SLICE/64*A_BOX);\nu32 pairs[STEPS][4];\nRing ring={0,0};\nbarrier_wait(barriers.full,0);\nload_pairs(line,pairs);\n#pragma unroll 1\nfor(;;){\nOctet of_slice[OCTETS]={};\nOctet(&sums)[OCTETS]=VARIES?of_slice:totals;\nint stage=ring.stage;\nColumn_scales scales;\nif(VARIES)\nread_scales(stage*STAGE_BYTES,scales);\nbegin_products(pairs,descriptor(rows+stage*STAGE_BYTES),sums);\nring.advance();\nif(--count){\nbarrier_wait(barriers.full+ring.stage*8,ring.parity);\nload_pairs(line +ring.stage*STAGE_BYTES,pairs);\n}\nasm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\npin(sums);\nif(VARIES){\nadd_scaled(sums,scales,totals);\n__syncwarp();\n}\nif(lane==0)\n"
+"barrier_arrive_here(barriers.empty+stage*8);\nif(!count)\nbreak;\n}\n}\n\n\n\ntypedef u32 Fragments[STEPS][4];\n\n\ntemplate<class Of>\n",
+"DEVICE void make_steps(const u32(&pairs)[STEPS][4],int first,int count,const Of(&of)[2],int left,Fragments&made){\n#pragma unroll\nfor(int step=first;step<first+count;step++)\n#pragma unroll\nfor(int i=0;i<4;i++)\nmade[step][i]=make_two(In(),pairs[step][i],0,of[i%2],left-step*16-i/2*8);\n}\nDEVICE void make_slice(const Stage&stage,int k_end,const u8*line,const Held_for_made&held,Fragments&made){\nconstexpr int AT_ONCE=MADE_GROUP&&MADE_GROUP<SLICE?MADE_GROUP/16:STEPS;\nint own_k=warpgroup_of_k()*SLICE,left=k_end-stage.k-own_k-(int)threadIdx.x%4*2;\nu32 pairs[STEPS][4];\nload_pairs(line +stage.at,pairs);\n#pragma unroll\nfor(int first=0;first<STEPS;first+=AT_ONCE){\nOf_columns_made of;\nif(MADE&&read_columns(stage,own_k+first*16,held,of)){\nPairs_of_columns own;\nin_pairs_of_columns(of,own);\nmake_steps(pairs,first,AT_ONCE,own,0,made);\n}else{\nmake_steps(pairs,first,AT_ONCE,of,left,made);\n}\n}\n}\n\nDEVICE void begin_made(const Fragments&made,u64 rows,Octet(&sums)[OCTETS]){\n"
+"pin(sums);\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\nmultiply_64(In(),sums,made[step],rows+(step/4*A_BOX+step%4*32)/16);\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n\n\nDEVICE void multiply_made_stages(const Barriers&barriers,int k,int k_end,const Held_for_made&held,Octet(&totals)[OCTETS]){\nint lane=(int)threadIdx.x%32,warp_n=(int)threadIdx.x/32%WARPS_N,nth=warpgroup_of_k();\nconst u8*line=shared+(A_BYTES+nth*B_BOX+(warp_n*WARP_N+lane/4)*B_BOX_LINE +lane%4*BITS/4);\nu32 rows=shared_address(shared)+nth*(SLICE/64*A_BOX);\nRing ring={0,0};\nint before= -1;\nauto go_on=[&](Fragments&made){\nbarrier_wait(barriers.full+ring.stage*8,ring.parity);\nmake_slice({ring.stage*STAGE_BYTES,k},k_end,line,held,made);\nbegin_made(made,descriptor(rows+ring.stage*STAGE_BYTES),totals);\nasm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\nif(lane==0&&before>=0)\n"
+"barrier_arrive_here(barriers.empty+before*8);\nbefore=ring.stage;\nring.advance();\nk+=STEP;\n};\nFragments first,second;\n#pragma unroll 1\nwhile(k+STEP<k_end){\ngo_on(first);\ngo_on(second);\n}\nif(k<k_end)\ngo_on(first);\nasm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\npin(totals);\n}\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS+LOADERS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gpi__weights_params params){\n__shared__ u64 full[STAGES],empty[STAGES];\nconst Place_of_tile at(params.plain.epilogue);\nconst Barriers barriers={shared_address(full),shared_address(empty)};\nint k_end=(int)params.plain.k,part_k=((k_end+STEP -1)/STEP +PARTS-1)/PARTS*STEP,k=(int)rank_in_cluster()*part_k;\nk_end=k_end-k<part_k?k_end:k+part_k;\nif(shared_address(shared)%1024)\n__trap();\nif(threadIdx.x==THREADS){\nprefetch_map(params.a);\nprefetch_map(params.b);\nset_up_barriers(barriers);\n}\n__syncthreads();\nafter_launches_before();\nif(threadIdx.x>=THREADS){\n"
+"if(TRADES)\nkeep_registers<FEW_REGISTERS>();\nif(MADE_BYTES||threadIdx.x<THREADS+32)\nload_stages(params,at,barriers,k,k_end);\nreturn;\n}\nif(TRADES)\ntake_registers<MANY_REGISTERS>();\nOctet totals[OCTETS]={};\nif constexpr(MADE||(TILE_M>64&& !VARIES)){\nif(k<k_end)\n\nmultiply_made_stages(barriers,k,k_end,hold_operands_of_made(params.made,at.item),totals);\n}else if(k<k_end){\nmultiply_stages(barriers,(k_end-k+STEP -1)/STEP,totals);\n}\nadd_up_and_finish(params.plain,at,totals);\n}\n"}},
 {"maps_sm90.cu",
 {
 "#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 128\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gpi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_maps(GEMMEPI_PARAMS gpi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*THREADS+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gpi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gpi__tensor_map*)(to+WORDS),p.parts[group].end);\nasm volatile(\"fence.proxy.tensormap::generic.release.gpu;\" ::: \"memory\");\n}\n"}},
@@ -18787,6 +18830,11 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__WGMMA_STEP      660 /* | 2.8 */
 #define GPI__WGMMA_ROW       8 /* | 0.9 */
 #define GPI__WGMMA_MEET      600 /* | 0.2 */
+#define GPI__WGMMA_LARGE_STEP 600 /* of tiles of 128 and 256 rows; H100, m 128 to 4096 */
+#define GPI__WGMMA_LARGE_ROW 2.4
+#define GPI__MADE_ZERO       1.1 /* times, where weights are made: (b - zero) * scale, */
+#define GPI__MADE_OTHER      1.3 /* what is computed in F32, */
+#define GPI__MADE_WARPS      0.75 /* and by sixteen warps */
 #define GPI__WGMMA_FEW       1.5 /* times, of up to 32 rows, for which mma.sync was the faster | 0.08 */
 
 /* The route plain, of 48 random products a quarter off in the mean. */
@@ -26765,30 +26813,36 @@ typedef struct gpi__map_shape {
   uint32_t box[4];
 } gpi__map_shape;
 
+/* Of 4 bits a byte is an element of the map. */
+static int gpi__map_type(const gpi__view *view) {
+  return view->dtype == GEMMEPI_F32    ? GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+     : view->dtype == GEMMEPI_F16  ? GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+     : view->dtype == GEMMEPI_BF16 ? GPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+        : GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8;
+}
+
+/* How units of 16 bytes are turned in a box of so many bytes a line. */
+static int gpi__map_swizzle(int bytes) {
+  return bytes == 32   ? GPI__CU_TENSOR_MAP_SWIZZLE_32B
+     : bytes == 64 ? GPI__CU_TENSOR_MAP_SWIZZLE_64B
+        : GPI__CU_TENSOR_MAP_SWIZZLE_128B;
+}
+
 /* promotion: what of DRAM comes to L2 at once where a part of it is read */
 static int gpi__encode_map(const gpi__driver *driver, const gpi__view *view, const gpi__map_shape *shape,
   int promotion, gpi__tensor_map *map) {
   static const uint32_t ones[4] = {1, 1, 1, 1};
-  static const struct {
-    int dtype, type;
-  } types[] = {{GEMMEPI_BF16, GPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
-        {GEMMEPI_F16, GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
-        {GEMMEPI_I8, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-        {GEMMEPI_E4M3, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-        {GEMMEPI_E5M2, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-        {GEMMEPI_F32, GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
   uint64_t strides[3], space[2 * sizeof(gpi__cu_tensor_map) / sizeof(uint64_t)];
   gpi__cu_tensor_map *aligned =
     (gpi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
-  unsigned axis, type = 0;
-  int result;
+  int bytes = (int)shape->box[0] * (view->bits < 8 ? 1 : view->bits / 8), result;
+  unsigned axis;
   for (axis = 0; axis + 1 < shape->rank; axis++)
     strides[axis] = shape->strides[axis] * (uint64_t)view->bits / 8;
-  while (types[type].dtype != view->dtype)
-    type++;
   result = driver->tensor_map_encode_tiled(
-    aligned, types[type].type, shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box,
-    ones, GPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion, GPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    aligned, gpi__map_type(view), shape->rank, (void *)(uintptr_t)256, shape->extents, strides,
+    shape->box, ones, GPI__CU_TENSOR_MAP_INTERLEAVE_NONE, gpi__map_swizzle(bytes), promotion,
+    GPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (!result)
     memcpy(map, aligned, sizeof *map);
   return result;
@@ -26796,7 +26850,7 @@ static int gpi__encode_map(const gpi__driver *driver, const gpi__view *view, con
 
 /* From one line to the next: a single line's ld may be anything. */
 static uint64_t gpi__map_line(const gpi__view *view) {
-  int64_t unit = view->bits < 16 ? 16 : 8; /* whole units of 16 bytes */
+  int64_t unit = view->bits < 16 ? 128 / view->bits : 8; /* whole units of 16 bytes */
   return (uint64_t)(view->lines > 1 ? view->ld : gpi__divide_up(view->length, unit) * unit);
 }
 
@@ -26807,12 +26861,12 @@ static int gpi__operand_promotion(const gpi__view *view) {
         : GPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 }
 
-/* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
-static int gpi__map_operand(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
-  int lines, gpi__tensor_map *map) {
-  int has_items = problem->batch > 1 && view->batch_stride != 0;
+/* An operand, as boxes of so many bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
+static int gpi__map_boxes(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
+  int bytes, int lines, gpi__tensor_map *map) {
+  int has_items = problem->batch > 1 && view->batch_stride != 0, of_map = view->bits < 8 ? 8 : view->bits;
   gpi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
-  shape.extents[0] = (uint64_t)view->length;
+  shape.extents[0] = (uint64_t)(view->length * view->bits / of_map);
   shape.extents[1] = (uint64_t)view->lines;
   shape.strides[0] = gpi__map_line(view);
   shape.strides[1] = shape.strides[0]; /* of an axis of one */
@@ -26820,9 +26874,14 @@ static int gpi__map_operand(const gpi__driver *driver, const gpi__problem *probl
     shape.extents[2] = (uint64_t)problem->batch;
     shape.strides[1] = (uint64_t)view->batch_stride;
   }
-  shape.box[0] = (uint32_t)(GPI__SM90_LINE * 8 / view->bits);
+  shape.box[0] = (uint32_t)(bytes * 8 / of_map);
   shape.box[1] = (uint32_t)lines;
   return gpi__encode_map(driver, view, &shape, gpi__operand_promotion(view), map);
+}
+
+static int gpi__map_operand(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
+  int lines, gpi__tensor_map *map) {
+  return gpi__map_boxes(driver, problem, view, GPI__SM90_LINE, lines, map);
 }
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns; those of groups are
@@ -27827,31 +27886,284 @@ static const gpi__engine gpi__small_engine = {"small",
         gpi__small_describe,
         gpi__small_explain,
         GPI__HAS_SM80 ? gpi__small_run : NULL};
-/* The kernels of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
- read the weights as bytes, so that memory gives half of what it would of 16 bits. They take weights that lie along k, as nn.Linear has
- them, and A's rows likewise. */
+/* The kernels of the route fused for rows of BF16 or F16 and weights of few bits, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
+ read the weights as they are stored, in I8 with scales, or in 4 or 8 bits of which a text makes 16 (weights_made.h), so that memory gives a half
+ or a fourth of what it would of 16 bits. They take weights that are contiguous along k, as nn.Linear has them, and A's rows likewise. */
 
-#define GPI__WEIGHTS_THREADS 256 /* of a block: eight warps; with wgmma one more, which loads */
-#define GPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage; twice that with wgmma */
-#define GPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
-#define GPI__WEIGHTS_STAGES  12 /* at most */
+/* The text of B that engines/weights.h computes in registers, on the way from its few bits to the multiplication: what it may read, and
+ its code. B is stored along k, so that its formula is one of rows of n, columns of k. */
+
+/* >>its operands */
+
+/* Of k, that have an element in common: 0 where all have. */
+static int64_t gpi__made_rows(const gpi__placed_formula *placed, int i) {
+  const gpi__placed_operand *place = &placed->operands[i];
+  if (placed->formula->operands[i].kind != GEMMEPI_BLOCKED)
+    return 0;
+  return place->column_period < placed->columns ? place->column_period : 1 << 30; /* more than k may be */
+}
+
+static int gpi__is_copied(const gpi__formula_operand *o) {
+  return o->used && o->kind >= GEMMEPI_PER_ROW;
+}
+
+/* The least of all, each of which is a multiple of it. */
+static int64_t gpi__made_group(const gpi__kept_formula *made) {
+  int64_t rows, group = 0;
+  int i;
+  for (i = 0; i < made->placed.formula->operand_count; i++) {
+    rows = gpi__made_rows(&made->placed, i);
+    if (gpi__is_copied(&made->placed.formula->operands[i]) && rows && (!group || rows < group))
+      group = rows;
+  }
+  return group >= 1 << 30 ? 0 : group;
+}
+
+/* Bytes of a stage that has so many of k and columns. */
+static unsigned gpi__made_bytes(const gpi__kept_formula *made, int step, int columns) {
+  const gpi__placed_formula *placed = &made->placed;
+  unsigned bytes = 0;
+  int i;
+  for (i = 0; i < placed->formula->operand_count; i++) {
+    const gpi__formula_operand *o = &placed->formula->operands[i];
+    int64_t rows = gpi__made_rows(placed, i), groups = rows && rows < step ? step / rows : 1;
+    unsigned own = (unsigned)(groups * (int64_t)gpi__dtype((gemmepi_dtype)o->dtype)->size);
+    if (gpi__is_copied(o))
+      bytes += (unsigned)columns * (rows && own < 4 ? 4 : own);
+  }
+  return (bytes + 1023) / 1024 * 1024;
+}
+
+/* >>what may go there */
+
+/* Whether words of 32 bits have whole lines of it. alignment: what is promised of its pointer */
+static int gpi__made_in_words(const gpi__kept_formula *made, int i, int alignment) {
+  const gpi__view *view = &made->views[i];
+  int64_t size = view->bits / 8, bits = view->batch_stride * size;
+  if (made->placed.formula->operands[i].kind == GEMMEPI_BLOCKED)
+    bits |= view->ld * size;
+  else
+    bits |= view->length * size;
+  return (bits | alignment) % 4 == 0 && view->bits >= 8;
+}
+
+static const char *gpi__made_operand_rule(const gpi__kept_formula *made, int i, int alignment) {
+  const gpi__placed_formula *placed = &made->placed;
+  const gpi__formula_operand *o = &placed->formula->operands[i];
+  int64_t rows = gpi__made_rows(placed, i);
+  if (!o->used || o->kind == GEMMEPI_NUMBER)
+    return NULL;
+  if (o->used != GPI__BY_PLACE || o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64 || placed->operands[i].scale)
+    return "the operands of b's formula are no tables, no I32 or I64, and have no scale";
+  if (o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL || (o->kind == GEMMEPI_PER_ROW && placed->operands[i].row_period))
+    return "an operand of b's formula changes with each k, or repeats";
+  if (rows && (rows < 16 || (rows & (rows - 1) && rows % 1024)))
+    return "blocks of b's formula have 16, 32, 64 ... or a multiple of 1024 of k";
+  if (gpi__is_copied(o) && !gpi__made_in_words(made, i, alignment))
+    return "it copies the operands of b's formula at multiples of 4 bytes only: their pointers, lines and items";
+  return NULL;
+}
+
+static const char *gpi__made_rule(const gpi__kept_formula *made, int alignment) {
+  const gpi__formula *f = made->placed.formula;
+  const char *rule = NULL;
+  int i, used = 0;
+  if (f->accumulator != GEMMEPI_F32 || f->uses_uniform || f->indices || f->rounds || f->has_halves ||
+    gpi__has_waves(f) || !f->reads_value)
+    return "b's formula has indices, random numbers, parts, sines or rounded()";
+  for (i = 0; i < f->node_count; i++)
+    if (f->nodes[i].op == GPI__OP_ACTIVATE || f->nodes[i].op == GPI__OP_DERIVE)
+      return "b's formula has an activation";
+  for (i = 0; i < f->operand_count && !rule; i++) {
+    used += f->operands[i].used != 0;
+    rule = gpi__made_operand_rule(made, i, alignment);
+  }
+  return !rule && used > GPI__MADE_PLACES ? "b's formula reads more than four operands" : rule;
+}
+
+/* >>its form: b * scale or (b - zero) * scale, each of which is a node that does not read b; -1: 1 or 0 */
+
+typedef struct gpi__made_form {
+  int form, zero, minus, scale; /* form: 0 where it is another. minus: zero is added */
+} gpi__made_form;
+
+static int gpi__is_made_leaf(const gpi__formula *f, int number) {
+  return f->nodes[number].op == GPI__OP_NUMBER || f->nodes[number].op == GPI__OP_OPERAND;
+}
+
+/* Of what is scaled. */
+static int gpi__find_zero(const gpi__formula *f, int number, gpi__made_form *form) {
+  const gpi__node *node = &f->nodes[number];
+  int swapped;
+  if (node->op == GPI__OP_VALUE) {
+    form->form = 1;
+    return 1;
+  }
+  if (node->op != GPI__OP_ADD && node->op != GPI__OP_SUB)
+    return 0;
+  swapped = node->op == GPI__OP_ADD && f->nodes[node->args[1]].op == GPI__OP_VALUE;
+  if (f->nodes[node->args[swapped]].op != GPI__OP_VALUE || !gpi__is_made_leaf(f, node->args[1 - swapped]))
+    return 0;
+  form->form = 2;
+  form->zero = node->args[1 - swapped];
+  form->minus = node->op == GPI__OP_ADD;
+  return 1;
+}
+
+static gpi__made_form gpi__made_form_of(const gpi__formula *f) {
+  static const gpi__made_form other = {0, -1, 0, -1};
+  gpi__made_form form = other;
+  int root = f->operands[GPI__RESULT].node, i;
+  const gpi__node *node = &f->nodes[root];
+  if (gpi__find_zero(f, root, &form))
+    return form;
+  for (i = 0; i < 2 && node->op == GPI__OP_MUL; i++)
+    if (gpi__is_made_leaf(f, node->args[i]) && gpi__find_zero(f, node->args[1 - i], &form)) {
+      form.scale = node->args[i];
+      return form;
+    }
+  return other;
+}
+
+/* Whether each value of an operand is one of 16 bits, too. */
+static int gpi__fits(const gpi__formula *f, int scale, int input) {
+  int dtype;
+  if (scale < 0)
+    return 1;
+  if (f->nodes[scale].op != GPI__OP_OPERAND || f->operands[f->nodes[scale].place].kind == GEMMEPI_NUMBER)
+    return 0;
+  dtype = f->operands[f->nodes[scale].place].dtype;
+  return dtype == input || dtype == GEMMEPI_I8 || gpi__is_e4m3_or_e5m2(dtype) ||
+     (dtype == GEMMEPI_E8M0 && input == GEMMEPI_BF16);
+}
+
+/* >>its code */
+
+/* The number of an operand in the kernel: copied ones stand first. */
+static int gpi__made_number(const gpi__formula *f, int operand) {
+  int i, number = 0;
+  for (i = 0; i < f->operand_count; i++)
+    number += f->operands[i].used &&
+        (gpi__is_copied(&f->operands[i]) > gpi__is_copied(&f->operands[operand]) ||
+          (gpi__is_copied(&f->operands[i]) == gpi__is_copied(&f->operands[operand]) && i < operand));
+  return number;
+}
+
+static void gpi__append_made_operands(gpi__text *text, const gpi__kept_formula *made) {
+  const gpi__formula *f = made->placed.formula;
+  int number, i, copied, count = 0;
+  for (i = 0; i < f->operand_count; i++)
+    count += f->operands[i].used != 0;
+  gpi__append(text, "#define MADE_COUNT %d\n#define MADE_GROUP %lld\n", count ? count : 1, (long long)gpi__made_group(made));
+  for (copied = 1; copied >= 0; copied--) {
+    gpi__append(text, "#define MADE_%s(X)", copied ? "COPIED" : "HELD");
+    for (number = 0; number < count; number++)
+      for (i = 0; i < f->operand_count; i++) {
+        const gpi__formula_operand *o = &f->operands[i];
+        int64_t rows = gpi__made_rows(&made->placed, i),
+        columns = made->placed.operands[i].row_period;
+        if (!o->used || gpi__is_copied(o) != copied || gpi__made_number(f, i) != number)
+        continue;
+        gpi__append(text, " X(%d, %s", number, o->kind == GEMMEPI_NUMBER ? "Number" : gpi__dtype((gemmepi_dtype)o->dtype)->name);
+        if (copied)
+        gpi__append(text, ", %lld, %lld, %d", (long long)rows, (long long)(columns ? columns : 1), rows != 0);
+        gpi__append(text, ")");
+      }
+    gpi__append(text, "\n");
+  }
+}
+
+static void gpi__append_made_leaf(gpi__text *text, const gpi__formula *f, const char *name, const char *before, int number) {
+  char digits[GPI__NUMBER_SIZE];
+  if (number < 0)
+    return;
+  gpi__append(text, "#define MADE_%s(o) (%s", name, before);
+  if (f->nodes[number].op == GPI__OP_NUMBER) {
+    gpi__print_number(digits, (double)(float)f->nodes[number].number);
+    gpi__append(text, "float(%s))\n", digits);
+  } else {
+    gpi__append(text, "o[%d])\n", gpi__made_number(f, f->nodes[number].place));
+  }
+}
+
+/* Defines and code; kernels/made.cuh says what they are. */
+static void gpi__append_made(gpi__text *text, const gpi__kept_formula *made, int stored, int input) {
+  const gpi__formula *f = made->placed.formula;
+  gpi__made_form form = gpi__made_form_of(f);
+  gpi__emitter e = gpi__emitter_of(text, f);
+  int i;
+  gpi__append(text, "#define GEMMEPI_MADE 1\n#define GEMMEPI_STORED %s\n", gpi__dtype((gemmepi_dtype)stored)->name);
+  gpi__append_made_operands(text, made);
+  gpi__append(text, "#define MADE_FORM %d\n#define MADE_FITS %d\n", form.form, gpi__fits(f, form.scale, input));
+  gpi__append_made_leaf(text, f, "ZERO", form.minus ? "-" : "", form.zero);
+  gpi__append_made_leaf(text, f, "SCALE", "", form.scale);
+  gpi__append(text, "#include \"types.cuh\"\n#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#include \"formula.cuh\"\n"
+    "namespace made {\n");
+  gpi__emit_function(&e);
+  gpi__append(text, "}\n#undef GEMMEPI_T\n#undef GEMMEPI_INDEX\n"
+    "__device__ inline float made_of(float b, const float (&o)[MADE_COUNT]) {\n"
+    "    made::Formula_in in;\n    made::Formula_out out;\n    (void)o;\n    in.v[0] = b;\n");
+  for (i = 0; i < f->operand_count; i++)
+    if (f->operands[i].used)
+      gpi__append(text, "    in.a%d[0] = o[%d];\n", i, gpi__made_number(f, i));
+  gpi__append(text, "    made::formula(in, out);\n    return out.d[0];\n}\n");
+}
+
+/* >>its places */
+
+static void gpi__fill_made(const gpi__kept_formula *made, gpi__formula_place *places) {
+  const gpi__placed_formula *placed = &made->placed;
+  int i;
+  for (i = 0; i < placed->formula->operand_count; i++)
+    if (placed->formula->operands[i].used) {
+      gpi__formula_place *place = &places[gpi__made_number(placed->formula, i)];
+      place->ld = placed->operands[i].ld;
+      place->stride = placed->operands[i].batch_stride;
+    }
+}
+
+/* pointers and numbers: by operand of the formula */
+static void gpi__point_made(const gpi__kept_formula *made, void *const *pointers, const double *numbers,
+  gpi__formula_place *places) {
+  const gpi__formula *f = made->placed.formula;
+  int i;
+  for (i = 0; i < f->operand_count; i++) {
+    if (!f->operands[i].used)
+      continue;
+    if (f->operands[i].kind == GEMMEPI_NUMBER)
+      places[gpi__made_number(f, i)].number = numbers[i];
+    else
+      places[gpi__made_number(f, i)].data = pointers[i];
+  }
+}
+
+#define GPI__WEIGHTS_SCALES 1024 /* bytes of a stage where scales change along k */
+#define GPI__WEIGHTS_STAGES 12 /* at most */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
  multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
  leave other multiprocessors without. */
 typedef struct gpi__weights_shape {
   short tile_m, tile_n,
-    warps_n; /* of the eight warps those that divide the columns, 16 or 32 each; the others divide k */
+    warps_n; /* of the warps those that divide the columns, 16 or 32 each; the others divide k */
   short parts; /* blocks of a cluster, which divide k */
   short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
+  short warps; /* that multiply */
+  short is_of_i8; /* it is for weights in I8 without a formula, too */
 } gpi__weights_shape;
 
-/* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
+/* Wide tiles read A less often, narrow ones are as many as multiprocessors. To make weights takes more warps. */
 static const gpi__weights_shape gpi__weights_shapes[] = {
-  {8, 32, 1, 1, 0},   {8, 32, 1, 2, 0},   {8, 64, 2, 1, 0},  {8, 128, 4, 1, 0}, {16, 32, 1, 1, 0},
-  {16, 64, 2, 1, 0},  {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0}, {32, 64, 2, 2, 0}, {32, 128, 4, 1, 0},
-  {64, 128, 4, 1, 0}, {32, 64, 4, 4, 1},  {64, 64, 4, 1, 1}, {64, 64, 4, 2, 1}, {64, 64, 4, 4, 1},
-  {64, 128, 8, 1, 1}, {64, 128, 8, 2, 1},
+  {8, 32, 1, 1, 0, 8, 1},    {8, 32, 1, 2, 0, 8, 1},    {8, 64, 2, 1, 0, 8, 1},
+  {8, 128, 4, 1, 0, 8, 1},   {16, 32, 1, 1, 0, 8, 1},   {16, 64, 2, 1, 0, 8, 1},
+  {16, 128, 4, 1, 0, 8, 1},  {32, 64, 2, 1, 0, 8, 1},   {32, 64, 2, 2, 0, 8, 1},
+  {32, 128, 4, 1, 0, 8, 1},  {64, 128, 4, 1, 0, 8, 1},  {32, 64, 4, 4, 1, 8, 1},
+  {64, 64, 4, 1, 1, 8, 1},   {64, 64, 4, 2, 1, 8, 1},   {64, 64, 4, 4, 1, 8, 1},
+  {64, 128, 8, 1, 1, 8, 1},  {64, 128, 8, 2, 1, 8, 1},  {128, 128, 8, 1, 1, 8, 1},
+  {128, 128, 8, 2, 1, 8, 1}, {256, 128, 8, 1, 1, 8, 1}, {256, 128, 8, 2, 1, 8, 1},
+  {8, 32, 2, 1, 0, 16, 0},   {8, 64, 4, 1, 0, 16, 0},   {8, 64, 4, 2, 0, 16, 0},
+  {8, 128, 8, 1, 0, 16, 0},  {16, 32, 2, 1, 0, 16, 0},  {16, 64, 4, 1, 0, 16, 0},
+  {16, 64, 4, 2, 0, 16, 0},  {16, 128, 8, 1, 0, 16, 0},
 };
 
 typedef struct gpi__weights {
@@ -27867,19 +28179,37 @@ typedef struct gpi__weights {
 
 /* >>what may go there */
 
-/* Of k, that a stage has. */
-static int gpi__weights_step(const gpi__weights_shape *shape) {
-  return GPI__WEIGHTS_THREADS / 32 / shape->warps_n * GPI__WEIGHTS_SLICE * (shape->wgmma ? 2 : 1);
+/* The text that makes B in registers of what is stored, or NULL. */
+static const gpi__kept_formula *gpi__made_b(const gpi__problem *problem) {
+  return GPI__FORMULA(&problem->made[GPI__B]);
 }
 
-/* Bytes of A in a stage, and of a stage. */
-static unsigned gpi__weights_bytes_of_a(const gpi__weights_shape *shape) {
-  return (unsigned)(2 * shape->tile_m * gpi__weights_step(shape));
+/* Of k, that a warp has of a stage, and a stage. */
+static int gpi__weights_slice(const gpi__problem *problem, const gpi__weights_shape *shape) {
+  if (shape->wgmma)
+    return shape->tile_m < 128 ? 128 : 64;
+  return problem->views[GPI__B].bits == 4 ? 128 : 64;
+}
+
+static int gpi__weights_step(const gpi__problem *problem, const gpi__weights_shape *shape) {
+  return shape->warps / shape->warps_n * gpi__weights_slice(problem, shape);
+}
+
+/* Bytes of A in a stage, of the weights' scales, and of a stage. */
+static unsigned gpi__weights_bytes_of_a(const gpi__problem *problem, const gpi__weights_shape *shape) {
+  return (unsigned)(2 * shape->tile_m * gpi__weights_step(problem, shape));
+}
+
+static unsigned gpi__weights_bytes_of_scales(const gpi__problem *problem, const gpi__weights_shape *shape) {
+  if (gpi__made_b(problem))
+    return gpi__made_bytes(gpi__made_b(problem), gpi__weights_step(problem, shape), shape->tile_n);
+  return gpi__scale_varies_along_k(problem, GPI__B) ? GPI__WEIGHTS_SCALES : 0;
 }
 
 static unsigned gpi__weights_stage(const gpi__problem *problem, const gpi__weights_shape *shape) {
-  return gpi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gpi__weights_step(shape)) +
-     (gpi__scale_varies_along_k(problem, GPI__B) ? GPI__WEIGHTS_SCALES : 0);
+  int bytes = shape->tile_n * gpi__weights_step(problem, shape) * problem->views[GPI__B].bits / 8;
+  return gpi__weights_bytes_of_a(problem, shape) + (unsigned)bytes +
+     gpi__weights_bytes_of_scales(problem, shape);
 }
 
 #define GPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
@@ -27891,9 +28221,23 @@ static int gpi__weights_stages(const gpi__problem *problem, const gpi__weights_s
   return stages < GPI__WEIGHTS_STAGES ? (int)stages : GPI__WEIGHTS_STAGES;
 }
 
-static const char *gpi__weights_rule(const gemmepi_context *context, const gpi__problem *problem) {
+/* Why it does not make what is multiplied of what is stored, or NULL. */
+static const char *gpi__weights_types_rule(const gpi__problem *problem) {
+  const gpi__kept_formula *made = gpi__made_b(problem);
   if (!gpi__is_of_weights(problem))
-    return "it is for b in I8 and a in BF16 or F16";
+    return "it is for b in I8, or in 4 or 8 bits with a formula, and a in BF16 or F16";
+  if (!made)
+    return NULL;
+  if (problem->made[GPI__B].view.dtype != problem->views[GPI__A].dtype || problem->views[GPI__B].scale ||
+    problem->views[GPI__A].scale)
+    return "b's formula makes another type than a's, or a or b has a scale beside it";
+  return gpi__made_rule(made, problem->alignment);
+}
+
+static const char *gpi__weights_rule(const gemmepi_context *context, const gpi__problem *problem) {
+  const char *rule = gpi__weights_types_rule(problem);
+  if (rule)
+    return rule;
   if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
     return "its operands are contiguous along k: a is stored [m, k], b [n, k]";
   if (gpi__copy_unit(problem, GPI__A) < 16 || gpi__copy_unit(problem, GPI__B) < 16)
@@ -27916,11 +28260,17 @@ static const char *gpi__weights_varies(const gpi__problem *problem) {
 static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__weights_shape *shape, int arch) {
   if (shape->wgmma && (!gpi__chip_has(arch, GPI__WGMMA) || !GPI__HAS_SM90 || gpi__loads_rule(problem)))
     return 0;
+  if (!shape->is_of_i8 && !gpi__made_b(problem))
+    return 0;
+  if (shape->warps > 8 && (gpi__has(problem, GPI__ANY_BGRAD) || gpi__column_lines(problem)))
+    return 0; /* shared memory has no room for sums of so many threads */
+  if (shape->tile_m > 64 && !gpi__made_b(problem) && gpi__scale_varies_along_k(problem, GPI__B))
+    return 0; /* registers have no second sums of each element */
   if (shape->parts == 1)
     return 1;
   return gpi__chip_has(arch, GPI__CLUSTERS) &&
      shape->tile_n / gpi__halves_in(problem) / shape->parts >= GPI__RUN &&
-     problem->k >= (int64_t)shape->parts * gpi__weights_step(shape);
+     problem->k >= (int64_t)shape->parts * gpi__weights_step(problem, shape);
 }
 
 /* >>how long it takes */
@@ -27939,10 +28289,28 @@ static int64_t gpi__weights_at_once(const gemmepi_context *context, const gpi__p
   return blocks < resident ? blocks : resident;
 }
 
+/* How much longer it takes to make weights than to widen them, with the kernels' cycles for as many bytes. */
+static double gpi__weights_made_factor(const gpi__problem *problem, const gpi__weights_shape *shape) {
+  const gpi__kept_formula *made = gpi__made_b(problem);
+  gpi__made_form form;
+  double factor;
+  if (!made)
+    return 1;
+  form = gpi__made_form_of(made->placed.formula);
+  factor = form.form == 1 ? 1 : form.form == 2 ? GPI__MADE_ZERO : GPI__MADE_OTHER;
+  if (shape->wgmma)
+    return factor;
+  return factor * (shape->warps > 8 ? GPI__MADE_WARPS : 1) *
+     (problem->views[GPI__B].bits == 4 ? 2 : GPI__MADE_OTHER);
+}
+
 /* Cycles of a stage's multiplications. */
-static double gpi__weights_work(const gpi__weights_shape *shape) {
-  return shape->wgmma ? GPI__WGMMA_STEP + GPI__WGMMA_ROW * shape->tile_m
-        : GPI__WEIGHTS_STEP + GPI__WEIGHTS_ROW * shape->tile_m;
+static double gpi__weights_work(const gpi__problem *problem, const gpi__weights_shape *shape) {
+  double factor = gpi__weights_made_factor(problem, shape);
+  if (shape->wgmma && shape->tile_m > 64)
+    return factor * (GPI__WGMMA_LARGE_STEP + GPI__WGMMA_LARGE_ROW * shape->tile_m);
+  return factor * (shape->wgmma ? GPI__WGMMA_STEP + GPI__WGMMA_ROW * shape->tile_m
+    : GPI__WEIGHTS_STEP + GPI__WEIGHTS_ROW * shape->tile_m);
 }
 
 /* And of its loads, beside those of the other blocks. */
@@ -27950,8 +28318,8 @@ static double gpi__weights_load(const gemmepi_context *context, const gpi__probl
   double at_once = (double)gpi__weights_at_once(context, problem, shape);
   unsigned stage = gpi__weights_stage(problem, shape);
   if (shape->wgmma)
-    return (stage - gpi__weights_bytes_of_a(shape)) * at_once * gpi__chip_of(context->arch)->megahertz /
-       gpi__memory_rate(context);
+    return (stage - gpi__weights_bytes_of_a(problem, shape)) * at_once *
+       gpi__chip_of(context->arch)->megahertz / gpi__memory_rate(context);
   return stage * at_once / (GPI__WEIGHTS_RATE * context->multiprocessors);
 }
 
@@ -27960,13 +28328,14 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
   const gpi__weights_shape *shape) {
   int64_t blocks = gpi__weights_blocks(problem, shape);
   double waves = (double)gpi__divide_up(blocks, gpi__resident_blocks(context, shape->parts));
-  double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(shape)), shape->parts);
-  double work = gpi__weights_work(shape), load = gpi__weights_load(context, problem, shape);
+  double steps =
+    (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(problem, shape)), shape->parts);
+  double work = gpi__weights_work(problem, shape), load = gpi__weights_load(context, problem, shape);
   double cycles =
     waves * ((shape->wgmma ? GPI__WGMMA_WAVE : GPI__WEIGHTS_WAVE) + steps * (work > load ? work : load));
   if (shape->parts > 1)
     cycles += waves * shape->parts * (shape->wgmma ? GPI__WGMMA_MEET : GPI__WEIGHTS_MEET);
-  if (shape->wgmma && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
+  if (shape->wgmma && !gpi__made_b(problem) && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
     cycles *= GPI__WGMMA_FEW;
   return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);
 }
@@ -27979,27 +28348,51 @@ static void gpi__append_weights_defines(gpi__text *text, const gpi__problem *pro
   gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n", gpi__type_name(problem, GPI__A), applied);
   gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
-  gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
+  gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_WARPS %d\n", stages, shape->warps);
+}
+
+/* All that is before the kernel's text. */
+static void gpi__append_weights_prologue(gpi__text *text, const gpi__problem *problem,
+  const gpi__weights_shape *shape, int stages, int applied) {
+  gpi__append_weights_defines(text, problem, shape, stages, applied);
+  if (gpi__made_b(problem))
+    gpi__append_made(text, gpi__made_b(problem), problem->views[GPI__B].dtype, problem->views[GPI__A].dtype);
+}
+
+static void gpi__name_weights(const gpi__problem *problem, gpi__weights *weights) {
+  static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
+  const gpi__weights_shape *shape = &weights->shape;
+  char words[160];
+  gpi__name_kernel(&weights->launch, "gemmepi_weights_%s_%s%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
+    gpi__made_b(problem) ? gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name : "i8",
+    gpi__made_b(problem) ? "_made" : scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "",
+    shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, problem->common, words));
 }
 
 static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gpi__problem *problem, gpi__weights *weights) {
-  static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
   const gpi__weights_shape *shape = &weights->shape;
-  char prologue[1536], words[160];
-  gpi__text text = gpi__text_in(prologue, sizeof prologue);
-  gpi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-  gpi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
-    scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "", shape->tile_m,
-    shape->tile_n, shape->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, problem->common, words));
-  return gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
-    "gemmepi_weights", &weights->launch);
+  gpi__text counted = gpi__text_in(NULL, 0), text;
+  gemmepi_status status;
+  char *prologue;
+  gpi__append_weights_prologue(&counted, problem, shape, weights->stages, weights->applied);
+  prologue = (char *)gpi__new(&context->allocator, counted.length + 1);
+  if (!prologue)
+    return GEMMEPI_OUT_OF_MEMORY;
+  text = gpi__text_in(prologue, counted.length + 1);
+  gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->applied);
+  gpi__name_weights(problem, weights);
+  status =
+    gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu",
+      prologue, "gemmepi_weights", &weights->launch);
+  gpi__delete(&context->allocator, prologue);
+  return status;
 }
 
 /* Whether weights for the first stages are brought to L2 while launches ahead end. On an H100, in graphs, a product takes 0.94 of the time
  so where k is long, and about 0.86 where few blocks leave multiprocessors to the next launch, but up to 1.09 where the ring has most
  of k. */
 static int gpi__weights_are_ahead(const gemmepi_context *context, const gpi__problem *problem, const gpi__weights *weights) {
-  int64_t step = (int64_t)gpi__weights_step(&weights->shape) * weights->shape.parts;
+  int64_t step = (int64_t)gpi__weights_step(problem, &weights->shape) * weights->shape.parts;
   return gpi__chip_has(context->arch, GPI__OVERLAPS) &&
      (2 * (int64_t)weights->launch.blocks <= context->multiprocessors || problem->k >= 2 * step * (weights->stages - 1));
 }
@@ -28007,15 +28400,24 @@ static int gpi__weights_are_ahead(const gemmepi_context *context, const gpi__pro
 /* What TMA loads. */
 static gemmepi_status gpi__weights_maps(const gemmepi_context *context, const gpi__problem *problem, gpi__weights *weights) {
   const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+  int line = gpi__weights_slice(problem, &weights->shape) * b->bits / 8;
   int columns = weights->shape.tile_n / gpi__halves_in(problem), result;
   int rows = problem->m < weights->shape.tile_m ? (int)problem->m : weights->shape.tile_m;
   weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
   weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
-  weights->params.a_bytes = (unsigned)(2 * rows * gpi__weights_step(&weights->shape));
+  weights->params.a_bytes = (unsigned)(2 * rows * gpi__weights_step(problem, &weights->shape));
   result = gpi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
   if (!result)
-    result = gpi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
+    result = gpi__map_boxes(&context->driver, problem, b, line, columns, &weights->params.b);
   return result ? gpi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
+}
+
+/* Threads that load: as the kernel has them. */
+static unsigned gpi__weights_loaders(const gpi__problem *problem, const gpi__weights_shape *shape) {
+  if (!shape->wgmma)
+    return 0;
+  return shape->tile_m > 128 || (gpi__made_b(problem) && gpi__weights_bytes_of_scales(problem, shape)) ? 128
+        : 32;
 }
 
 static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__problem *problem,
@@ -28027,8 +28429,7 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
   weights->shape = *shape;
   weights->stages = gpi__weights_stages(problem, shape, context->arch);
   weights->applied = candidate->applied;
-  status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GPI__WEIGHTS_THREADS, &weights->launch,
-    &weights->params.plain);
+  status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, 32 * shape->warps, &weights->launch, &weights->params.plain);
   if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
     status = gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
   if (!status && shape->wgmma)
@@ -28036,9 +28437,11 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
   if (status)
     return status;
   weights->launch.blocks *= (unsigned)shape->parts;
-  weights->launch.threads_x += shape->wgmma ? 32 : 0;
+  weights->launch.threads_x += gpi__weights_loaders(problem, shape);
   weights->params.plain.ahead = gpi__weights_are_ahead(context, problem, weights);
   weights->launch.shared = (unsigned)weights->stages * gpi__weights_stage(problem, shape);
+  if (gpi__made_b(problem))
+    gpi__fill_made(gpi__made_b(problem), weights->params.made);
   weights->partial_bytes = gpi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
   status = gpi__get_weights_kernel(context, problem, weights);
   if (!status && gpi__has(problem, GPI__ANY_BGRAD))
@@ -28071,6 +28474,8 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
     params->plain.places);
   params->plain.a.data = arguments->pointers[GPI__A];
   params->plain.b.data = arguments->pointers[GPI__B];
+  if (gpi__made_b(problem))
+    gpi__point_made(gpi__made_b(problem), arguments->operands, arguments->numbers, params->made);
   if (!status && weights->shape.wgmma)
     result = gpi__point_map(&context->driver, &params->a, params->plain.a.data);
   if (!status && weights->shape.wgmma && !result)
@@ -28078,8 +28483,8 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
   if (result)
     return gpi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
   if (!status)
-    status = gpi__launch_kernel(context, &weights->launch, weights->shape.wgmma ? (void *)params : (void *)&params->plain,
-      "the product", stream);
+    status = gpi__launch_kernel(context, &weights->launch, weights->shape.wgmma || gpi__made_b(problem) ? (void *)params
+      : (void *)&params->plain, "the product", stream);
   if (!status)
     status = gpi__run_sums(context, &weights->sums, arguments, workspace, gpi__past(workspace, weights->partial_bytes), stream);
   return status;
@@ -28087,10 +28492,9 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
 
 static void gpi__weights_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
   const gpi__weights *weights = (const gpi__weights *)built;
-  (void)problem;
-  gpi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
-    weights->launch.name, weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m,
-    weights->shape.tile_n, weights->stages);
+  gpi__append(text, "  %s: product and epilogue, weights %s, %u blocks of %u threads, tiles of %d x %d, %d stages",
+    weights->launch.name, gpi__made_b(problem) ? "made of b's formula in registers" : "read as bytes",
+    weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m, weights->shape.tile_n, weights->stages);
   if (weights->shape.parts > 1)
     gpi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
   gpi__append(text, "\n");
@@ -30432,6 +30836,8 @@ static const char *gpi__route_rule(const gpi__wanted *wanted, const gpi__route *
         : "config.routes leaves it out";
   if (varies)
     return varies;
+  if (GPI__FORMULA(&wanted->problem->made[GPI__B]) && row->id != GEMMEPI_ROUTE_FUSED)
+    return "it does not make b on the way to the product";
   if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
     return "cuBLASLt runs no formulas";
   if (row->id == GEMMEPI_ROUTE_PLAIN && gpi__leaves_states(wanted->problem))
@@ -30449,8 +30855,9 @@ static void gpi__enumerate_as_flagged(const gemmepi_context *context, const gpi_
   wanted.context = context;
   wanted.problem = problem;
   wanted.applied = applied;
-  wanted.bare_microseconds =
-    gpi__engines_rule(context, problem) ? 0 : gpi__bare_microseconds(context, problem);
+  wanted.bare_microseconds = gpi__engines_rule(context, problem) || GPI__FORMULA(&problem->made[GPI__B])
+        ? 0
+        : gpi__bare_microseconds(context, problem);
   candidates->count = 0;
   for (i = 0; i < GPI__COUNT(gpi__routes); i++) {
     const gpi__route *row = &gpi__routes[i];
@@ -30906,10 +31313,42 @@ static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *aro
   for (i = GPI__A; i <= GPI__B && !status; i++) {
     const gpi__made *made = &around->problem.made[i];
     gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
-    if (made->formula && made->view.bytes)
+    if (made->formula && !around->inside.made[i].formula && made->view.bytes)
       status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
   }
   return status;
+}
+
+/* The product as a kernel has it that makes B on the way to it. */
+static gpi__problem gpi__problem_in_registers(const gpi__problem *problem) {
+  gpi__problem own = *problem;
+  gpi__replace_made(&own, GPI__A);
+  return own;
+}
+
+static double gpi__least_rank(const gemmepi_context *context, const gpi__problem *problem) {
+  gpi__problem product =
+    problem->formula || gpi__finds_around(problem) ? gpi__bare_problem(problem) : *problem;
+  gpi__candidates candidates;
+  const gpi__candidate *least;
+  gpi__list_operands(&product);
+  memset(&candidates, 0, sizeof candidates);
+  gpi__enumerate(context, &product, gpi__may_be_applied(&product), &candidates);
+  least = gpi__least(&candidates);
+  return least ? least->rank : GPI__NEVER;
+}
+
+/* Whether a kernel that makes B on the way takes less than a pass and a product of what that makes, by estimate. */
+static int gpi__is_better_in_registers(const gemmepi_context *context, const gpi__problem *problem) {
+  gpi__problem inside = gpi__problem_in_registers(problem), passed = gpi__problem_of_made(problem);
+  gpi__formula_source source = gpi__stored_as_source(problem, GPI__B);
+  double rank;
+  if (!GPI__FORMULA(&inside.made[GPI__B]) || !gpi__is_of_weights(&inside) || gpi__is_empty(problem))
+    return 0;
+  rank = gpi__least_rank(context, &inside);
+  return rank < GPI__NEVER &&
+     rank < gpi__least_rank(context, &passed) +
+        gpi__formula_pass_microseconds(context, &inside.made[GPI__B].formula->placed, &source);
 }
 
 static size_t gpi__bytes_of_made(const gpi__around *around, int i) {
@@ -31355,10 +31794,43 @@ static gemmepi_status gpi__build_beside(gpi__matmul_plan *plan) {
   return status;
 }
 
+/* Builds the product `inside`, and what is launched around it. */
+static gemmepi_status gpi__build_around(gpi__matmul_plan *plan, const gpi__problem *inside) {
+  gpi__around *around = plan->around;
+  gemmepi_status status = GEMMEPI_OK;
+  around->inside = around->finds ? gpi__problem_within(inside) : *inside;
+  if (around->finds || gpi__makes_operands(&around->problem))
+    status = gpi__build_beside(plan);
+  if (status)
+    return status;
+  if (GPI__FORMULA(&around->inside) && !(around->inside.flags & GPI__IS_INSIDE))
+    return gpi__build_with_formula(plan);
+  return gpi__build_product(plan, &around->inside);
+}
+
+/* With B made in registers, where that is better or the way that is forced: *is_built. */
+static gemmepi_status gpi__try_in_registers(gpi__matmul_plan *plan, int *is_built) {
+  gpi__around *around = plan->around;
+  gpi__problem inside = gpi__problem_in_registers(&around->problem);
+  gemmepi_status status;
+  *is_built = 0;
+  if (!(plan->forced && inside.made[GPI__B].formula) && !gpi__is_better_in_registers(plan->base.context, &around->problem))
+    return GEMMEPI_OK;
+  status = gpi__build_around(plan, &inside);
+  *is_built = !status;
+  if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
+    return status;
+  gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
+    "b is made by a pass, for its kernel could not be built: %s", gpi__error_text);
+  memset(&around->formula, 0, sizeof around->formula);
+  return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
-  int finds = gpi__finds_around(&plan->problem), makes = gpi__makes_operands(&plan->problem);
+  int finds = gpi__finds_around(&plan->problem), makes = gpi__makes_operands(&plan->problem), is_built = 0;
   int has_formula = plan->problem.formula && !(plan->problem.flags & GPI__IS_INSIDE);
   gemmepi_status status = GEMMEPI_OK;
+  gpi__problem inside;
   if (!finds && !has_formula && !makes)
     return gpi__choose_on_device(plan, NULL);
   plan->around = (gpi__around *)gpi__new(&plan->base.context->allocator, sizeof *plan->around);
@@ -31367,16 +31839,12 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
   plan->base.is_beside = 1;
   plan->around->finds = finds;
   plan->around->problem = plan->problem;
-  plan->around->inside = makes ? gpi__problem_of_made(&plan->problem) : plan->problem;
-  if (finds)
-    plan->around->inside = gpi__problem_within(&plan->around->inside);
-  if (finds || makes)
-    status = gpi__build_beside(plan);
-  if (status)
+  if (makes)
+    status = gpi__try_in_registers(plan, &is_built);
+  if (status || is_built)
     return status;
-  if (GPI__HAS_FORMULAS && has_formula)
-    return gpi__build_with_formula(plan);
-  return gpi__build_product(plan, &plan->around->inside);
+  inside = gpi__problem_of_made(&plan->around->problem);
+  return gpi__build_around(plan, &inside);
 }
 
 /* forced: the way to run it, or NULL */
@@ -31469,7 +31937,7 @@ static gemmepi_status gpi__run_made(const gemmepi_context *context, const gpi__a
   for (i = GPI__A; i <= GPI__B && !status; i++) {
     gpi__formula_pointers pointers;
     gpi__formula_run run;
-    if (!around->problem.made[i].formula)
+    if (!around->problem.made[i].formula || around->inside.made[i].formula)
       continue;
     gpi__point_formula(around->problem.made[i].formula, own, &pointers);
     pointers.operands[GPI__RESULT] = at->made[i];
@@ -32404,8 +32872,7 @@ static void gpi__add_to_set(gpi__trial *trial, int number, const gpi__view *view
   trial->set += gpi__round_up((size_t)view->bytes, 256) + 256;
 }
 
-static void gpi__add_tensors_of_formula(gpi__trial *trial) {
-  const gpi__kept_formula *kept = trial->problem->formula;
+static void gpi__add_tensors_of_formula(gpi__trial *trial, const gpi__kept_formula *kept) {
   gpi__view one = gpi__one_f32;
   int i;
   for (i = 0; i < kept->placed.formula->operand_count; i++) {
@@ -32449,8 +32916,9 @@ static void gpi__lay_out_trial(gpi__trial *trial) {
     trial->tensors[operand].is_factor =
       operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
   }
-  if (GPI__FORMULA(problem))
-    gpi__add_tensors_of_formula(trial);
+  for (i = 0; i < GPI__FORMULAS; i++)
+    if (gpi__nth_formula(problem, i))
+      gpi__add_tensors_of_formula(trial, gpi__nth_formula(problem, i));
   if (problem->grouping.groups)
     gpi__add_lists_of_groups(trial);
 }
@@ -32603,7 +33071,7 @@ static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, 
     arguments.pointers[GPI__C] = arguments.pointers[GPI__D];
     arguments.beta = arguments.uses_c = 1;
   }
-  if (GPI__FORMULA(problem))
+  if (GPI__FORMULA(problem) || gpi__makes_operands(problem))
     gpi__point_trial_formula(trial, set, &formula, &arguments);
   trial->has_no_room = workspace > trial->workspace_size;
   if (trial->has_no_room)

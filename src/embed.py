@@ -23,7 +23,7 @@ LINE_LIMIT = 1000  # characters of a line of literals
 WIDTH = 130  # of lines that others are joined to
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 # what a program may leave out: files, or folders, by one option or any of some
-OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "sm80": "GEMMEPI_NO_SM80", "gemm_small.cu": "GEMMEPI_NO_SM80", "gemm_outer.cu": "GEMMEPI_NO_SM80", "gemm_weights.cu": "GEMMEPI_NO_SM80", "weights.cuh": "GEMMEPI_NO_SM80",
+OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "sm80": "GEMMEPI_NO_SM80", "gemm_small.cu": "GEMMEPI_NO_SM80", "gemm_outer.cu": "GEMMEPI_NO_SM80", "gemm_weights.cu": "GEMMEPI_NO_SM80", "weights.cuh": "GEMMEPI_NO_SM80", "made.cuh": "GEMMEPI_NO_SM80",
            "gemm_weights_sm90.cu": "GEMMEPI_NO_SM90",
            "gemm_sm90.cu": "GEMMEPI_NO_SM90", "maps_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
            "operations.cuh": "GEMMEPI_NO_ELEMENTWISE", "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE",

@@ -57,6 +57,9 @@ static const family small_parts = {"small_parts", "gemm_small.cu", 90, NULL,
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
 static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL,
                                      0}; /* clusters are Hopper's and later */
+static const family weights_made = {"weights_made", "gemm_weights.cu", 80, NULL, 0};
+static const family weights_made_parts = {"weights_made_parts", "gemm_weights.cu", 90, NULL, 0};
+static const family weights_made_wgmma = {"weights_made_wgmma", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
 static const family weights_wgmma = {"weights_wgmma", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
 static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family scaled_tensor = {"scaled_tensor", "scaled_tensor.cu", 0, NULL, 0};
@@ -151,7 +154,7 @@ static struct layouts {
     {&mma_fp8, GPI__COUNT(gpi__sm80_shapes), 1, 4, {0}},
     {&small, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
     {&outer, GPI__COUNT(gpi__outer_shapes), 1, 15, {0}},
-    {&weights, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
+    {&weights, GPI__COUNT(gpi__weights_shapes), 0, 4, {0}},
     {&grouped, GPI__COUNT(gpi__sm90_shapes), 0, 5, {0}},
     {&plain, 1, 1, 15, {0}},
     {&grouped_plain, 1, 1, 15, {0}},
@@ -161,7 +164,7 @@ static struct layouts {
     {&mma_fp8_inside, GPI__COUNT(gpi__sm80_shapes), 0, 4, {0}},
     {&small_inside, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
     {&outer_inside, GPI__COUNT(gpi__outer_shapes), 1, 15, {0}},
-    {&weights_inside, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
+    {&weights_inside, GPI__COUNT(gpi__weights_shapes), 0, 4, {0}},
 };
 
 static void note_layout(const family *of, int shape, int layout) {
@@ -1291,7 +1294,8 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     if (!gpi__weights_shape_accepts(&problem, cut, 90))
         return;
     gpi__append_weights_defines(&defines, &problem, cut,
-                                gpi__weights_stages(&problem, cut, cut->parts > 1 ? 90 : 80), applied);
+                                gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80),
+                                applied);
     note_layout(&weights, shape, 2);
     add(cut->wgmma ? &weights_wgmma : cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
@@ -1321,6 +1325,84 @@ static void list_weights(void) {
         add_weights(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_VECTOR_128,
                     activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, (shape + 5) % shapes, 1);
     }
+}
+
+/* Weights of which a formula makes 16 bits, each type and text in every third shape or so. */
+static const struct {
+    gemmepi_dtype stored, a;
+    const char *text;
+    gemmepi_dtype zero, scale;
+    int group;
+} makings[] = {
+    {GEMMEPI_U4, GEMMEPI_F16, "(b - zero) * scale", GEMMEPI_F16, GEMMEPI_F16, 128},
+    {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_F32, GEMMEPI_F32, 64},
+    {GEMMEPI_I4, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_BF16, 32},
+    {GEMMEPI_E2M1, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_E8M0, 32},
+    {GEMMEPI_E2M1, GEMMEPI_F16, "b * scale * number", GEMMEPI_F16, GEMMEPI_E4M3, 16},
+    {GEMMEPI_I8, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_I8, GEMMEPI_F32, 128},
+    {GEMMEPI_E4M3, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_E8M0, 32},
+    {GEMMEPI_E5M2, GEMMEPI_F16, "exp(b) / scale", GEMMEPI_F16, GEMMEPI_F16, 1024},
+};
+
+static void describe_operand(gemmepi_operand *operand, const char *name, gemmepi_dtype dtype, int group) {
+    memset(operand, 0, sizeof *operand);
+    operand->name = name;
+    operand->kind = group ? GEMMEPI_BLOCKED : GEMMEPI_NUMBER;
+    operand->dtype = dtype;
+    operand->block_rows = group;
+    operand->block_columns = group != 0;
+}
+
+static void add_made(int making, int shape, gemmepi_epilogue epilogue, int applied) {
+    static char prologue[1 << 16];
+    gemmepi_matmul_desc desc =
+        new_desc(makings[making].a, makings[making].stored, GEMMEPI_DTYPE_DEFAULT, epilogue);
+    const gpi__weights_shape *cut = &gpi__weights_shapes[shape];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gemmepi_operand operands[3];
+    gpi__problem problem;
+    char name[160];
+    gpi__text text = gpi__text_in(name, sizeof name), defines = gpi__text_in(prologue, sizeof prologue);
+    desc.n = desc.k = 8192;
+    desc.b.transposed = 1;
+    desc.b.formula = makings[making].text;
+    desc.operands = operands;
+    desc.operand_count = 3;
+    describe_operand(&operands[0], "zero", makings[making].zero, makings[making].group);
+    describe_operand(&operands[1], "scale", makings[making].scale, makings[making].group);
+    describe_operand(&operands[2], "number", GEMMEPI_DTYPE_DEFAULT, 0);
+    append_dtype(&text, makings[making].a);
+    append_results(&text, &desc);
+    gpi__append(&text, "_shape_%d_making_%d%s", shape, making, applied ? "" : "_scaled");
+    if (gpi__normalise_in(&allocator, &desc, NULL, NULL, 16, &problem)) {
+        printf("%s is no problem: %s\n", name, gemmepi_last_error());
+        exit(1);
+    }
+    if (gpi__made_rule(problem.made[GPI__B].formula, problem.alignment)) {
+        printf("%s is not made: %s\n", name, gpi__made_rule(problem.made[GPI__B].formula, problem.alignment));
+        exit(1);
+    }
+    if (gpi__weights_shape_accepts(&problem, cut, 90)) {
+        gpi__append_weights_prologue(
+            &defines, &problem, cut,
+            gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80), applied);
+        add(cut->wgmma       ? &weights_made_wgmma
+            : cut->parts > 1 ? &weights_made_parts
+                             : &weights_made,
+            name, prologue);
+    }
+    gpi__free_formulas(&problem, &allocator);
+}
+
+static void list_made(void) {
+    const int count = (int)GPI__COUNT(makings);
+    int shape, i;
+    few_archs = 1;
+    for (shape = 0; shape < (int)GPI__COUNT(gpi__weights_shapes); shape++)
+        for (i = 0; i < (takes_all ? count : 3); i++) {
+            add_made((shape + i * 3) % count, shape,
+                     i == 1 ? GEMMEPI_SILU | GEMMEPI_GATED : GEMMEPI_SILU | GEMMEPI_BIAS, i != 2);
+        }
 }
 
 /* Every shape in its layouts, with sums of each operand too, a mask and a bias by turns (--all: both), and every activation in some
@@ -1940,7 +2022,8 @@ static int append_inside_defines(const family *of, const gpi__problem *problem, 
         const gpi__weights_shape *cut = &gpi__weights_shapes[shape];
         if (gpi__leaves_states(problem) || !gpi__weights_shape_accepts(problem, cut, 90))
             return 0;
-        gpi__append_weights_defines(defines, problem, cut, gpi__weights_stages(problem, cut, 80), applied);
+        gpi__append_weights_defines(defines, problem, cut,
+                                    gpi__weights_stages(problem, cut, cut->wgmma ? 90 : 80), applied);
     } else if (of == &outer_inside) {
         if (gpi__leaves_states(problem))
             return 0;
@@ -2055,6 +2138,7 @@ static void list_kernels(void) {
     list_small();
     list_outer();
     list_weights();
+    list_made();
     list_scaled_rows();
     list_both_layouts();
     list_groups();

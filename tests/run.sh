@@ -126,7 +126,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | */formula | */found_scales | linear/bends | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | unit/planning_fuzz | unit/invariant | products/formula_drawn* | unit/library_calls) return 0 ;;
+    */grid | */grid_* | */fuzz | */formula | */found_scales | linear/bends | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/weights_made | gpu/pytorch* | unit/planning_fuzz | unit/invariant | products/formula_drawn* | unit/library_calls) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -149,7 +149,7 @@ programs() {
         case $name in
         gpu/fused | gpu/fp8_shapes) options=$fused ;;
         gpu/formula_inside) options=$inside ;;
-        gpu/weights) options=$weights ;;
+        gpu/weights | gpu/weights_made) options=$weights ;;
         */fuzz | products/composed) options=$random ;;
         esac
         if [ "$name" = unit/planning_fuzz ] && [ "$mode" = test-all ]; then
@@ -162,7 +162,7 @@ programs() {
         */grid) of=$pieces ;;
         */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
-        */fuzz | products/composed | products/found_scales | products/grouped | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/grouped_shapes | gpu/weights | gpu/formula_inside | gpu/formula_pass | gpu/invariant | products/formula) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
+        */fuzz | products/composed | products/found_scales | products/grouped | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/grouped_shapes | gpu/weights | gpu/weights_made | gpu/formula_inside | gpu/formula_pass | gpu/invariant | products/formula) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac
         while [ $piece -lt "$of" ]; do
             echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$every $program $options"

@@ -74,6 +74,8 @@ typedef struct gpi__cu_launch_config {
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                        \
     X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                       \
     X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                          \
+    X(CU_TENSOR_MAP_SWIZZLE_32B, 1)                              \
+    X(CU_TENSOR_MAP_SWIZZLE_64B, 2)                              \
     X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                             \
     X(CU_TENSOR_MAP_L2_PROMOTION_NONE, 0)                        \
     X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2)                     \

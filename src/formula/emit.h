@@ -405,15 +405,35 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
     }
 }
 
+/* A unit's outputs from its inputs: two structs and a function. */
+static void gpi__emit_function(const gpi__emitter *e) {
+    int i, waves = gpi__has_waves(e->formula);
+    gpi__emit_inputs(e);
+    gpi__append(e->out, "struct Formula_out {\n");
+    gpi__emit_outputs(e, 0);
+    gpi__append(
+        e->out,
+        "%s};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n%s",
+        waves ? "    bool is_far;\n" : "", waves ? "    out.is_far = false;\n" : "");
+    for (i = 0; i < e->formula->node_count; i++)
+        gpi__emit_node(e, i);
+    gpi__emit_outputs(e, 1);
+    gpi__append(e->out, "}\n");
+}
+
+static gpi__emitter gpi__emitter_of(gpi__text *out, const gpi__formula *formula) {
+    gpi__emitter e;
+    e.out = out;
+    e.formula = formula;
+    e.is_whole = formula->accumulator == GEMMEPI_I32;
+    return e;
+}
+
 /* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
    activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(x, scale), which is what D stands for once it has stored x times the scale. FORMULA_ACTIVATE and FORMULA_DERIVE
    may be defined otherwise. Appends to out, which counts on where there is no room. */
 static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
-    gpi__emitter e;
-    int i, waves = gpi__has_waves(formula);
-    e.out = out;
-    e.formula = formula;
-    e.is_whole = formula->accumulator == GEMMEPI_I32;
+    gpi__emitter e = gpi__emitter_of(out, formula);
     gpi__emit_table(&e);
     gpi__append(out,
                 "#ifndef FORMULA_ACTIVATE\n"
@@ -421,17 +441,7 @@ static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
                 "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n"
                 "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n#endif\n"
                 "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n");
-    gpi__emit_inputs(&e);
-    gpi__append(out, "struct Formula_out {\n");
-    gpi__emit_outputs(&e, 0);
-    gpi__append(
-        out,
-        "%s};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n%s",
-        waves ? "    bool is_far;\n" : "", waves ? "    out.is_far = false;\n" : "");
-    for (i = 0; i < formula->node_count; i++)
-        gpi__emit_node(&e, i);
-    gpi__emit_outputs(&e, 1);
-    gpi__append(out, "}\n");
+    gpi__emit_function(&e);
 }
 
 #endif

@@ -135,6 +135,8 @@ typedef struct gpi__pass_params {
     GPI__PLACES
 } gpi__pass_params;
 
+#define GPI__MADE_PLACES 4 /* operands of an operand's text that is computed on the way to the product */
+
 /* gemm_plain.cu, gemm_small.cu, gemm_outer.cu, gemm_weights.cu: product and epilogue. a and b lie as stored. */
 typedef struct gpi__plain_params {
     gpi__epilogue_params epilogue;
@@ -193,6 +195,7 @@ typedef struct gpi__weights_params {
     gpi__tensor_map a, b;
     int a_items, b_items;        /* whether the batch has its own */
     unsigned a_bytes;            /* of a that come to a stage: of no more rows than there are */
+    gpi__formula_place made[GPI__MADE_PLACES]; /* operands of B's text */
     gpi__plain_params plain; /* last: kernels have as much of it as they use */
 } gpi__weights_params;
 

@@ -10,6 +10,7 @@
 // only what exists is stored.
 #pragma once
 #include "epilogue.cuh"
+#include "made.cuh"
 
 #ifndef GEMMEPI_WARPS_N
 #define GEMMEPI_INPUT   BF16 // of A: that or F16
@@ -19,23 +20,41 @@
 #define GEMMEPI_PARTS   1  // blocks that divide k
 #define GEMMEPI_STAGES  8
 #endif
+#ifndef GEMMEPI_WARPS
+#define GEMMEPI_WARPS 8 // that multiply
+#endif
 
 typedef GEMMEPI_INPUT In;
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_COLUMNS = TILE_N / HALVES_IN; // of either half
-constexpr int WARPS = 8, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
+constexpr int WARPS = GEMMEPI_WARPS, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
 constexpr int PARTS = GEMMEPI_PARTS, STAGES = GEMMEPI_STAGES;
 constexpr int WARP_N = TILE_N / WARPS_N, SIXTEENS = WARP_N / 16, OCTETS = TILE_M / 8; // mma's rows and columns
 constexpr bool WGMMA = GEMMEPI_WGMMA;
-constexpr int SLICE = WGMMA ? 128 : 64, STEP = WARPS_K * SLICE;                       // of k: a warp's, a stage's
+constexpr int SLICE = WGMMA ? TILE_M < 128 ? 128 : 64 : BITS == 4 ? 128 : 64, STEP = WARPS_K * SLICE; // of k: a warp's, a stage's
 constexpr bool VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128; // along k
 constexpr int STEP_SCALES = STEP > SCALE_STEPS ? STEP / SCALE_STEPS : 1;                           // of a column, in a stage
-constexpr int A_LINE = STEP * 2, B_LINE = STEP, A_BYTES = TILE_M * A_LINE, B_BYTES = TILE_N * B_LINE, SCALE_BYTES = VARIES ? 1024 : 0;
+__device__ constexpr int groups_of_step(int rows) {
+    return rows && STEP > rows ? STEP / (rows ? rows : 1) : 1;
+}
+// Bytes of a stage where the operands of the text are, up to the i-th. Those along k are whole words of each column.
+#define MADE_WIDTH(i, Type, rows, columns, along_k) \
+    bytes += i < operand ? TILE_N * (along_k && groups_of_step(rows) * (int)sizeof(Type) < 4 ? 4 : groups_of_step(rows) * (int)sizeof(Type)) : 0;
+__device__ constexpr int made_bytes(int operand) {
+    int bytes = 0 * operand;
+    MADE_COPIED(MADE_WIDTH)
+    return bytes;
+}
+constexpr int MADE_BYTES = made_bytes(MADE_COUNT);
+constexpr int A_LINE = STEP * 2, B_LINE = STEP * BITS / 8, A_BYTES = TILE_M * A_LINE, B_BYTES = TILE_N * B_LINE;
+constexpr int SCALE_BYTES = VARIES ? 1024 : (MADE_BYTES + 1023) / 1024 * 1024;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES + SCALE_BYTES;
 constexpr int RESULT_LINE = TILE_N + 4; // F32: so that lanes meet no bank twice
 constexpr int PART_COLUMNS = TILE_COLUMNS / PARTS, WIDTH = PART_COLUMNS / RUN, HEIGHT = THREADS / WIDTH; // of what a block finishes
-static_assert(STEP_SCALES * TILE_N <= THREADS && STEP_SCALES * TILE_N * 4 <= 1024, "a thread copies one scale at most");
+static_assert(!VARIES || (STEP_SCALES * TILE_N <= THREADS && STEP_SCALES * TILE_N * 4 <= 1024), "a thread copies one scale at most");
+static_assert(!(VARIES && MADE), "a text has all scales");
 static_assert(!FINDS, "no scales are found here");
-static_assert(PART_COLUMNS % RUN == 0 && WARP_N % 16 == 0 && SCALE_STEPS % SLICE == 0, "runs, fragments and scales are whole");
+static_assert(PART_COLUMNS % RUN == 0 && WARP_N % 16 == 0 && (!VARIES || SCALE_STEPS % SLICE == 0), "runs, fragments and scales are whole");
+static_assert(MADE_GROUP % 16 == 0 && (MADE_GROUP == 0 || STEP % MADE_GROUP == 0 || MADE_GROUP % STEP == 0), "a stage has whole groups, or is of one");
 static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums lie where the stages were");
 
 // >>scales along k
@@ -75,26 +94,143 @@ struct Scale_copies {
     }
 };
 
-// >>weights in 16 bits
+// Where a block's operands of the text are.
+struct Place_of_operands {
+    long long item, column, n;
+    int k_end;
+};
 
-// Two of I8, bytes of a word that `which` picks beside those of a constant, as 16 bits. BF16: 128 + the lower seven bits, less 128 or,
-// where the eighth is set, 256; F16: 1152 + x, less 1152. All of these are exact.
-__device__ inline u32 widen_two(BF16, u32 word, u32 which) {
-    u32 two = __byte_perm(word, 0x43434343, which), wide;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(wide) : "r"(two & 0xff80ff80), "r"(0xbf80bf80), "r"(two & 0xff7fff7f)); // times -1
-    return wide;
+// >>operands of the text: they lie behind the weights, one after another; what is beyond n or k is zero
+
+// Words of those that are side by side along columns, of each group of k.
+template <class Type, int Rows, int Columns, int Copiers>
+__device__ inline void copy_along_columns(const gpi__formula_place &from, const Place_of_operands &at, u32 to, int k, int nth) {
+    constexpr int PER_WORD = Columns == 1 ? 4 / (int)sizeof(Type) : 1, LINE_WORDS = TILE_N / PER_WORD;
+    constexpr int WORDS = groups_of_step(Rows) * LINE_WORDS;
+    static_assert(PER_WORD > 0 && (Columns == 1 || sizeof(Type) == 4), "words are whole");
+    const Type *data = (const Type *)from.data + at.item * from.stride;
+#pragma unroll(Copiers < THREADS ? 2 : 16)
+    for (int first = 0; first < WORDS; first += Copiers) {
+        int i = first + nth, own = i % LINE_WORDS * PER_WORD, row = k + i / LINE_WORDS * Rows;
+        long long column = at.column + own % TILE_COLUMNS;
+        bool exists = column < at.n && (Rows == 0 || row < at.k_end);
+        column = exists ? column + own / TILE_COLUMNS * at.n : 0;
+        const Type *element = data + (Rows && exists ? row / (Rows ? Rows : 1) * from.ld : 0) + column / Columns;
+        if (WORDS % Copiers == 0 || i < WORDS)
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to + i * 4), "l"(element), "r"(exists ? 4 : 0) : "memory");
+    }
 }
-__device__ inline u32 widen_two(F16, u32 word, u32 which) {
-    u32 wide;
-    asm("sub.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(__byte_perm(word ^ 0x80808080, 0x64646464, which)), "r"(0x64806480));
-    return wide;
+// Words of those that are side by side along k, of each column. Of groups that are less than a word, the word that has them.
+template <class Type, int Rows, int Columns, int Copiers>
+__device__ inline void copy_along_k(const gpi__formula_place &from, const Place_of_operands &at, u32 to, int k, int nth) {
+    constexpr int SIZE = (int)sizeof(Type), BYTES = groups_of_step(Rows) * SIZE, COLUMN_WORDS = BYTES < 4 ? 1 : BYTES / 4, WORDS = COLUMN_WORDS * TILE_N;
+    static_assert(Rows > 0, "of each group there is one");
+    const u8 *data = (const u8 *)from.data + at.item * from.stride * SIZE;
+    int first_byte = k / Rows * SIZE / 4 * 4, end = (at.k_end + Rows - 1) / Rows * SIZE;
+#pragma unroll(Copiers < THREADS ? 2 : 16)
+    for (int first = 0; first < WORDS; first += Copiers) {
+        int i = first + nth, own = i / COLUMN_WORDS, byte = first_byte + i % COLUMN_WORDS * 4;
+        long long column = at.column + own % TILE_COLUMNS;
+        bool exists = column < at.n && byte < end;
+        column = exists ? column + own / TILE_COLUMNS * at.n : 0;
+        const u8 *word = data + column / Columns * from.ld * SIZE + (exists ? byte : 0);
+        if (WORDS % Copiers == 0 || i < WORDS)
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to + i * 4), "l"(word),
+                         "r"(!exists ? 0 : end - byte < 4 ? end - byte : 4)
+                         : "memory");
+    }
+}
+template <class Type, int Rows, int Columns, bool Along_k, int Copiers>
+__device__ inline void copy_operand(const gpi__formula_place &from, const Place_of_operands &at, u32 to, int k, int nth) {
+    if constexpr (Along_k)
+        copy_along_k<Type, Rows, Columns, Copiers>(from, at, to, k, nth);
+    else
+        copy_along_columns<Type, Rows, Columns, Copiers>(from, at, to, k, nth);
+}
+#define MADE_COPY(i, Type, rows, columns, along_k) \
+    copy_operand<Type, rows, columns, along_k, Copiers>(made[i], at, stage + A_BYTES + B_BYTES + made_bytes(i), k, nth);
+template <int Copiers>
+__device__ inline void copy_operands(const gpi__formula_place *made, const Place_of_operands &at, u32 stage, int k, int nth) {
+    (void)made, (void)at, (void)stage, (void)k, (void)nth;
+    MADE_COPIED(MADE_COPY)
+}
+
+// Those that are one for all.
+struct Held_for_made {
+    float at[MADE_COUNT];
+};
+struct Number {};
+template <class Type> __device__ inline float hold_made(const gpi__formula_place &from, long long item) {
+    if constexpr (SAME<Type, Number>)
+        return (float)from.number;
+    else
+        return to_acc<F32>(((const Type *)from.data)[item * from.stride]);
+}
+#define MADE_HOLD(i, Type) held.at[i] = hold_made<Type>(made[i], item);
+__device__ inline Held_for_made hold_operands_of_made(const gpi__formula_place *made, long long item) {
+    Held_for_made held = {};
+    (void)made, (void)item;
+    MADE_HELD(MADE_HOLD)
+    return held;
 }
 
 // >>a warp's slice of a stage
 
 extern __shared__ __align__(1024) u8 shared[];
 
+// Where a stage is: its bytes, and the first of its k.
+struct Stage {
+    int at, k;
+};
+
+// Of a stage's k from `first` on those of a column of the tile.
+template <class Type, int Rows, bool Along_k> __device__ inline float read_operand(const u8 *operand, int k, int first, int column) {
+    constexpr int SIZE = (int)sizeof(Type), GROUPS = groups_of_step(Rows), BYTES = GROUPS * SIZE;
+    int group = GROUPS > 1 ? first / (Rows ? Rows : 1) : 0;
+    const u8 *at = Along_k ? operand + column * (BYTES < 4 ? 4 : BYTES) + group * SIZE + (BYTES < 4 ? k / (Rows ? Rows : 1) * SIZE % 4 : 0)
+                           : operand + (group * TILE_N + column) * SIZE;
+    return to_acc<F32>(*reinterpret_cast<const Type *>(at));
+}
+#define MADE_READ(i, Type, rows, columns, along_k) \
+    o[i] = read_operand<Type, rows, along_k>(shared + stage.at + A_BYTES + B_BYTES + made_bytes(i), stage.k, first, column);
+#define MADE_TAKE(i, Type) o[i] = held.at[i];
+__device__ inline void read_operands(const Stage &stage, int first, int column, const Held_for_made &held, float (&o)[MADE_COUNT]) {
+    (void)stage, (void)first, (void)column, (void)held, (void)o;
+    MADE_COPIED(MADE_READ)
+    MADE_HELD(MADE_TAKE)
+}
+
 typedef float Octet[SIXTEENS][4]; // of a lane: columns `eighth` and eight further of each 16, rows 2 quarter and the next
+
+// The operands of a lane's columns, in the group that a stage's k from `first` on is of. Whether 16 bits are enough for all of the warp's:
+// where its lanes are of one group, each looks at one of the columns that four of them share.
+typedef Of_group Of_columns_made[2 * SIXTEENS];
+typedef In_pairs Pairs_of_columns[2 * SIXTEENS];
+__device__ inline void in_pairs_of_columns(const Of_columns_made &of, Pairs_of_columns &pairs) {
+#pragma unroll
+    for (int i = 0; i < 2 * SIXTEENS; i++)
+        pairs[i] = in_pairs(In(), of[i]);
+}
+__device__ inline bool read_columns(const Stage &stage, int first, const Held_for_made &held, Of_columns_made &of) {
+    constexpr bool SHARES = MADE_GROUP == 0 || MADE_GROUP >= SLICE || WGMMA;
+    int column = (int)threadIdx.x / 32 % WARPS_N * WARP_N + (int)threadIdx.x % 32 / 4;
+    bool fits = true;
+#pragma unroll
+    for (int i = 0; i < 2 * SIXTEENS; i++) {
+        read_operands(stage, first, column + 8 * i, held, of[i].o);
+        if (BY_FORM && !SHARES)
+            fits = fits_in_16_bits<In>(of[i].o) && fits;
+    }
+    if (BY_FORM && SHARES) {
+#pragma unroll
+        for (int i = 0; i < 2 * SIXTEENS; i += 4) {
+            float o[MADE_COUNT];
+            read_operands(stage, first, column + 8 * (i + (int)threadIdx.x % (SIXTEENS > 1 ? 4 : 2)), held, o);
+            fits = fits_in_16_bits<In>(o) && fits;
+        }
+    }
+    return BY_FORM && __all_sync(0xffffffff, fits);
+}
 
 // Scales that change along k: those of a lane's columns of each 16, and sums of a slice times them.
 typedef float Column_scales[2 * SIXTEENS];
@@ -133,7 +269,7 @@ struct alignas(16) Four_sums {
 
 __device__ inline void add_warps(float *results) {
 #pragma unroll 1
-    for (int i = (int)threadIdx.x; i < TILE_M * TILE_N / 4; i += THREADS) {
+    for (int i = (int)threadIdx.x; i < (WARPS_K > 1 ? TILE_M * TILE_N / 4 : 0); i += THREADS) {
         float *at = results + i / (TILE_N / 4) * RESULT_LINE + i % (TILE_N / 4) * 4;
         Four_sums sums = *reinterpret_cast<Four_sums *>(at);
 #pragma unroll

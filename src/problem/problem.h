@@ -144,10 +144,12 @@ static int gpi__is_byte_product(const gpi__problem *problem) {
     return gpi__is_fp8_product(problem) || gpi__is_i8_product(problem);
 }
 
-/* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
+/* Whether B is weights in I8, or of so few bits that a formula makes 16 of, beside an A of 16 bits: engines/weights.h is for these, and no
+   other engine. */
 static int gpi__is_of_weights(const gpi__problem *problem) {
-    int a = problem->views[GPI__A].dtype;
-    return problem->views[GPI__B].dtype == GEMMEPI_I8 && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
+    const gpi__view *b = &problem->views[GPI__B];
+    int a = problem->views[GPI__A].dtype, is_made = GPI__FORMULA(&problem->made[GPI__B]) && b->bits <= 8;
+    return (b->dtype == GEMMEPI_I8 || is_made) && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
 }
 
 static int gpi__is_invariant(const gpi__problem *problem) {
@@ -227,12 +229,12 @@ static int32_t gpi__alignment_for(const gpi__problem *problem, const gpi__view *
 /* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
    such beginnings within a line. */
 static int gpi__unit_of(const gpi__problem *problem, const gpi__view *view, int64_t further) {
-    int64_t of = view->alignment | further, element = view->bits / 8;
+    int64_t of = view->alignment | further;
     int unit = 16;
     if (view->lines > 1)
-        of |= view->ld * element;
+        of |= view->ld * view->bits / 8;
     if (problem->batch > 1)
-        of |= view->batch_stride * element;
+        of |= view->batch_stride * view->bits / 8;
     while (of % unit)
         unit /= 2;
     return unit;
@@ -271,17 +273,21 @@ static int gpi__makes_operands(const gpi__problem *problem) {
     return GPI__HAS_FORMULAS && (problem->made[0].formula || problem->made[1].formula);
 }
 
-/* The product that is left once its operands are made. */
+/* The product that is left once one of its operands is made, if it is. */
+static void gpi__replace_made(gpi__problem *problem, int i) {
+    if (!problem->made[i].formula)
+        return;
+    problem->views[i] = problem->made[i].view;
+    memset(&problem->views[GPI__SCALE_OF(i)], 0, sizeof problem->views[0]);
+    memset(&problem->made[i], 0, sizeof problem->made[0]);
+    gpi__list_operands(problem);
+}
+
+/* And once both are. */
 static gpi__problem gpi__problem_of_made(const gpi__problem *problem) {
     gpi__problem own = *problem;
-    int i;
-    for (i = GPI__A; i <= GPI__B; i++)
-        if (own.made[i].formula) {
-            own.views[i] = own.made[i].view;
-            memset(&own.views[GPI__SCALE_OF(i)], 0, sizeof own.views[0]);
-            memset(&own.made[i], 0, sizeof own.made[0]);
-        }
-    gpi__list_operands(&own);
+    gpi__replace_made(&own, GPI__A);
+    gpi__replace_made(&own, GPI__B);
     return own;
 }
 

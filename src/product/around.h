@@ -54,10 +54,42 @@ static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *aro
     for (i = GPI__A; i <= GPI__B && !status; i++) {
         const gpi__made *made = &around->problem.made[i];
         gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
-        if (made->formula && made->view.bytes)
+        if (made->formula && !around->inside.made[i].formula && made->view.bytes)
             status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
     }
     return status;
+}
+
+/* The product as a kernel has it that makes B on the way to it. */
+static gpi__problem gpi__problem_in_registers(const gpi__problem *problem) {
+    gpi__problem own = *problem;
+    gpi__replace_made(&own, GPI__A);
+    return own;
+}
+
+static double gpi__least_rank(const gemmepi_context *context, const gpi__problem *problem) {
+    gpi__problem product =
+        problem->formula || gpi__finds_around(problem) ? gpi__bare_problem(problem) : *problem;
+    gpi__candidates candidates;
+    const gpi__candidate *least;
+    gpi__list_operands(&product);
+    memset(&candidates, 0, sizeof candidates);
+    gpi__enumerate(context, &product, gpi__may_be_applied(&product), &candidates);
+    least = gpi__least(&candidates);
+    return least ? least->rank : GPI__NEVER;
+}
+
+/* Whether a kernel that makes B on the way takes less than a pass and a product of what that makes, by estimate. */
+static int gpi__is_better_in_registers(const gemmepi_context *context, const gpi__problem *problem) {
+    gpi__problem inside = gpi__problem_in_registers(problem), passed = gpi__problem_of_made(problem);
+    gpi__formula_source source = gpi__stored_as_source(problem, GPI__B);
+    double rank;
+    if (!GPI__FORMULA(&inside.made[GPI__B]) || !gpi__is_of_weights(&inside) || gpi__is_empty(problem))
+        return 0;
+    rank = gpi__least_rank(context, &inside);
+    return rank < GPI__NEVER &&
+           rank < gpi__least_rank(context, &passed) +
+                      gpi__formula_pass_microseconds(context, &inside.made[GPI__B].formula->placed, &source);
 }
 
 static size_t gpi__bytes_of_made(const gpi__around *around, int i) {

@@ -48,6 +48,8 @@ static const char *gpi__route_rule(const gpi__wanted *wanted, const gpi__route *
                    : "config.routes leaves it out";
     if (varies)
         return varies;
+    if (GPI__FORMULA(&wanted->problem->made[GPI__B]) && row->id != GEMMEPI_ROUTE_FUSED)
+        return "it does not make b on the way to the product";
     if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
         return "cuBLASLt runs no formulas";
     if (row->id == GEMMEPI_ROUTE_PLAIN && gpi__leaves_states(wanted->problem))
@@ -65,8 +67,9 @@ static void gpi__enumerate_as_flagged(const gemmepi_context *context, const gpi_
     wanted.context = context;
     wanted.problem = problem;
     wanted.applied = applied;
-    wanted.bare_microseconds =
-        gpi__engines_rule(context, problem) ? 0 : gpi__bare_microseconds(context, problem);
+    wanted.bare_microseconds = gpi__engines_rule(context, problem) || GPI__FORMULA(&problem->made[GPI__B])
+                                   ? 0
+                                   : gpi__bare_microseconds(context, problem);
     candidates->count = 0;
     for (i = 0; i < GPI__COUNT(gpi__routes); i++) {
         const gpi__route *row = &gpi__routes[i];

@@ -335,10 +335,44 @@ static gemmepi_status gpi__build_beside(gpi__matmul_plan *plan) {
     return status;
 }
 
+/* Builds the product `inside`, and what is launched around it. */
+static gemmepi_status gpi__build_around(gpi__matmul_plan *plan, const gpi__problem *inside) {
+    gpi__around *around = plan->around;
+    gemmepi_status status = GEMMEPI_OK;
+    around->inside = around->finds ? gpi__problem_within(inside) : *inside;
+    if (around->finds || gpi__makes_operands(&around->problem))
+        status = gpi__build_beside(plan);
+    if (status)
+        return status;
+    if (GPI__FORMULA(&around->inside) && !(around->inside.flags & GPI__IS_INSIDE))
+        return gpi__build_with_formula(plan);
+    return gpi__build_product(plan, &around->inside);
+}
+
+/* With B made in registers, where that is better or the way that is forced: *is_built. */
+static gemmepi_status gpi__try_in_registers(gpi__matmul_plan *plan, int *is_built) {
+    gpi__around *around = plan->around;
+    gpi__problem inside = gpi__problem_in_registers(&around->problem);
+    gemmepi_status status;
+    *is_built = 0;
+    if (!(plan->forced && inside.made[GPI__B].formula) &&
+        !gpi__is_better_in_registers(plan->base.context, &around->problem))
+        return GEMMEPI_OK;
+    status = gpi__build_around(plan, &inside);
+    *is_built = !status;
+    if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
+        return status;
+    gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
+             "b is made by a pass, for its kernel could not be built: %s", gpi__error_text);
+    memset(&around->formula, 0, sizeof around->formula);
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
-    int finds = gpi__finds_around(&plan->problem), makes = gpi__makes_operands(&plan->problem);
+    int finds = gpi__finds_around(&plan->problem), makes = gpi__makes_operands(&plan->problem), is_built = 0;
     int has_formula = plan->problem.formula && !(plan->problem.flags & GPI__IS_INSIDE);
     gemmepi_status status = GEMMEPI_OK;
+    gpi__problem inside;
     if (!finds && !has_formula && !makes)
         return gpi__choose_on_device(plan, NULL);
     plan->around = (gpi__around *)gpi__new(&plan->base.context->allocator, sizeof *plan->around);
@@ -347,16 +381,12 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
     plan->base.is_beside = 1;
     plan->around->finds = finds;
     plan->around->problem = plan->problem;
-    plan->around->inside = makes ? gpi__problem_of_made(&plan->problem) : plan->problem;
-    if (finds)
-        plan->around->inside = gpi__problem_within(&plan->around->inside);
-    if (finds || makes)
-        status = gpi__build_beside(plan);
-    if (status)
+    if (makes)
+        status = gpi__try_in_registers(plan, &is_built);
+    if (status || is_built)
         return status;
-    if (GPI__HAS_FORMULAS && has_formula)
-        return gpi__build_with_formula(plan);
-    return gpi__build_product(plan, &plan->around->inside);
+    inside = gpi__problem_of_made(&plan->around->problem);
+    return gpi__build_around(plan, &inside);
 }
 
 /* forced: the way to run it, or NULL */

@@ -54,7 +54,7 @@ static gemmepi_status gpi__run_made(const gemmepi_context *context, const gpi__a
     for (i = GPI__A; i <= GPI__B && !status; i++) {
         gpi__formula_pointers pointers;
         gpi__formula_run run;
-        if (!around->problem.made[i].formula)
+        if (!around->problem.made[i].formula || around->inside.made[i].formula)
             continue;
         gpi__point_formula(around->problem.made[i].formula, own, &pointers);
         pointers.operands[GPI__RESULT] = at->made[i];

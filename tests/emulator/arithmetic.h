@@ -166,12 +166,21 @@ static u32 fma_bf16x2(u32 a, u32 b, u32 c) {
     }
     return word;
 }
-static u32 sub_f16x2(u32 a, u32 b) {
+template <float (*F)(float, float)> static u32 two_f16x2(u32 a, u32 b) {
     u32 word = 0;
     for (int half = 0; half < 2; half++)
-        word |= (u32)f16_of_f32(f32_of_f16((u16)(a >> 16 * half)) - f32_of_f16((u16)(b >> 16 * half)))
+        word |= (u32)f16_of_f32(F(f32_of_f16((u16)(a >> 16 * half)), f32_of_f16((u16)(b >> 16 * half))))
                 << 16 * half;
     return word;
+}
+static void logic_of_three(warp &w, const op &o, u32 lanes) {
+    for_lanes(lanes, [&](u32 i) {
+        u32 a = w.at<u32>(o.x[1])[i], b = w.at<u32>(o.x[2])[i], c = w.at<u32>(o.x[3])[i], to = 0;
+        for (u32 row = 0; row < 8; row++)
+            if (o.numbers[0] >> row & 1)
+                to |= (row & 4 ? a : ~a) & (row & 2 ? b : ~b) & (row & 1 ? c : ~c);
+        w.at<u32>(o.x[0])[i] = to;
+    });
 }
 template <class T> static T mad(T a, T b, T c) {
     return (T)(a * b + c);
@@ -445,6 +454,12 @@ template <int Exponents, int Fractions, u32 Top> static void two_fp8(warp &w, co
         u32 high = to_bits(w.at<float>(o.x[1])[i], Exponents, Fractions, Top, true);
         u32 low = to_bits(w.at<float>(o.x[2])[i], Exponents, Fractions, Top, true);
         w.at<u16>(o.x[0])[i] = (u16)(high << 8 | low);
+    });
+}
+// the first number goes to the upper half
+template <u16 (*F)(float)> static void halves_of_two(warp &w, const op &o, u32 lanes) {
+    for_lanes(lanes, [&](u32 i) {
+        w.at<u32>(o.x[0])[i] = (u32)F(w.at<float>(o.x[1])[i]) << 16 | F(w.at<float>(o.x[2])[i]);
     });
 }
 template <int Exponents, int Fractions, u32 Top> static u32 two_f16(u16 a) {

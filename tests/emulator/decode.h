@@ -133,7 +133,10 @@ static table make_table() {
     t["mul.wide.s32"] = {"844", mul_wide<s32, s64>};
     t["mul.wide.u32"] = {"844", mul_wide<u32, u64>};
     t["fma.rn.bf16x2"] = {"4444", three<u32, fma_bf16x2>};
-    t["sub.f16x2"] = {"444", two<u32, sub_f16x2>};
+    t["add.f16x2"] = {"444", two<u32, two_f16x2<add<float>>>};
+    t["sub.f16x2"] = {"444", two<u32, two_f16x2<sub<float>>>};
+    t["mul.f16x2"] = {"444", two<u32, two_f16x2<mul<float>>>};
+    t["lop3.b32"] = {"4444n", logic_of_three};
     t["max.u16x2"] = {"444", two<u32, max_u16x2>};
     t["max.s16x2"] = {"444", two<u32, max_s16x2>};
 
@@ -191,6 +194,8 @@ static table make_table() {
     t["cvt.rni.s64.f64"] = {"88", convert<s64, double, to_whole<s64, double>>};
     t["cvt.rn.satfinite.e4m3x2.f32"] = {"244", two_fp8<4, 3, 0x7e>};
     t["cvt.rn.satfinite.e5m2x2.f32"] = {"244", two_fp8<5, 2, 0>};
+    t["cvt.rn.f16x2.f32"] = {"444", halves_of_two<f16_of_f32>};
+    t["cvt.rn.bf16x2.f32"] = {"444", halves_of_two<bf16_of_f32>};
     t["cvt.rn.f16x2.e4m3x2"] = {"42", convert<u32, u16, two_f16<4, 3, 0x7e>>};
     t["cvt.rn.f16x2.e5m2x2"] = {"42", convert<u32, u16, two_f16<5, 2, 0>>};
 

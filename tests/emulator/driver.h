@@ -335,7 +335,7 @@ EXPORTED int cuTensorMapEncodeTiled(gpi__cu_tensor_map *to, int type, uint32_t r
         return refuse("a tensor map of a kind that is not known");
     map.address = (u64)address;
     map.rank = (u8)rank;
-    map.is_swizzled = swizzle == GPI__CU_TENSOR_MAP_SWIZZLE_128B;
+    map.swizzle = (u8)(swizzle ? 16 << swizzle : 0); /* 1 to 3: of 32, 64 and 128 bytes */
     map.mark = tensor_map::MARK;
     for (uint32_t i = 0; i < rank; i++) {
         map.extents[i] = extents[i];
@@ -346,7 +346,7 @@ EXPORTED int cuTensorMapEncodeTiled(gpi__cu_tensor_map *to, int type, uint32_t r
             (i && (strides[i - 1] % 16 || strides[i - 1] >= (u64)1 << 40)))
             return refuse("a tensor map of a size that is not allowed");
     }
-    if (map.box[0] * map.bytes % 16 || (map.is_swizzled && map.box[0] * map.bytes > 128))
+    if (map.box[0] * map.bytes % 16 || (map.swizzle && map.box[0] * map.bytes > map.swizzle))
         return refuse("a tensor map whose box is not allowed");
     memset(to, 0, sizeof *to);
     memcpy(to, &map, sizeof map);

@@ -139,14 +139,14 @@ struct tensor_map {
     u64 address, extents[DIMENSIONS];
     u64 strides[DIMENSIONS - 1];
     u16 box[DIMENSIONS];
-    u8 rank, bytes, is_swizzled;
+    u8 rank, bytes, swizzle; // 0, or the bytes of a line
     u32 mark;
 };
 static_assert(sizeof(tensor_map) <= 128, "it fits into a CUtensorMap");
 
-// bits 4 to 6 of an address take part of bits 7 to 9
-static inline u32 swizzled(u32 address) {
-    return address ^ (address >> 3 & 0x70);
+// of lines of 128 bytes bits 4 to 6 of an address take part of bits 7 to 9; of shorter ones fewer
+static inline u32 swizzled(u32 address, u32 line = 128) {
+    return address ^ (address >> 3 & (line - 16));
 }
 
 static inline tensor_map tensor_map_at(warp &w, u64 address) {
@@ -199,7 +199,7 @@ template <class F> static void for_lines(const tensor_map &map, const s32 *from,
 
 // the addresses of a line's 16 bytes in shared memory
 static inline u32 in_box(const tensor_map &map, u32 box, u32 at) {
-    return map.is_swizzled ? swizzled(box + at) : box + at;
+    return map.swizzle ? swizzled(box + at, map.swizzle) : box + at;
 }
 
 static inline u32 box_bytes(const tensor_map &map) {
@@ -303,7 +303,7 @@ static void load_tensor(warp &w, const op &o, u32 lanes) {
             fail("a box of rank %u of a tensor of rank %u", rank, map.rank);
         if (to >> 24 || phase >> 24 || ranks >> in->blocks.size() || !ranks)
             fail("a box for blocks that are not of the cluster");
-        if (to % 128 || (map.is_swizzled && map.box[0] * map.bytes != 128))
+        if (to % 128 || (map.swizzle && map.box[0] * map.bytes != map.swizzle))
             fail("a box to %u", to);
         for (u32 i = 0; i < rank; i++)
             from[i] = w.at<s32>(o.x[2 + i])[lane];

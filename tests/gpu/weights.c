@@ -61,6 +61,13 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
 
 /* >>random sizes */
 
+/* Of k, that all parts have a stage of. */
+static int steps_of_parts(const gpi__weights_shape *shape) {
+    static gpi__problem of_bytes;
+    of_bytes.views[GPI__B].bits = 8;
+    return shape->parts * gpi__weights_step(&of_bytes, shape);
+}
+
 /* Lines of operands begin at multiples of 16 bytes. */
 static void draw_layouts(problem *p, const kernel *k, rng *r) {
     gemmepi_matmul_desc *desc = &p->desc;
@@ -93,8 +100,8 @@ static problem draw(const kernel *k, uint64_t seed, const gpi__weights_shape *sh
     p.desc.d.dtype = k->d;
     if (k->d == GEMMEPI_E4M3)
         p.desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
-    if (p.desc.k < shape->parts * gpi__weights_step(shape))
-        p.desc.k += shape->parts * gpi__weights_step(shape);
+    if (p.desc.k < steps_of_parts(shape))
+        p.desc.k += steps_of_parts(shape);
     if (k->unit == 8)
         p.desc.n = (p.desc.n + 15) / 16 * 16;
     else if (p.desc.n % 8 == 0)

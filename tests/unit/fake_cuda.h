@@ -537,7 +537,7 @@ FAKE(cuFuncSetAttribute)(gpi__cu_function function, int attribute, int value) {
     ((fake_module *)(void *)function)->shared = value;
     return 0;
 }
-/* A map is its address, its extents and its box, of 128 bytes a line. */
+/* A map is its address, its extents and its box, of 32, 64 or 128 bytes a line. */
 FAKE(cuTensorMapEncodeTiled)
 (gpi__cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents,
  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
@@ -549,9 +549,9 @@ FAKE(cuTensorMapEncodeTiled)
     BREAKS("cuTensorMapEncodeTiled");
     if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 3 || rank > 4 || strides[0] % 16 ||
         strides[1] % 16 || (rank > 3 && (strides[2] % 16 || box[3] != 1 || extents[3] == 0)) ||
-        strides[0] < bytes * extents[0] || swizzle != GPI__CU_TENSOR_MAP_SWIZZLE_128B ||
-        box[0] * bytes != 128 || box[1] > 256 || box[2] != 1 || extents[0] == 0 || extents[1] == 0 ||
-        extents[2] == 0)
+        strides[0] < bytes * extents[0] || swizzle < GPI__CU_TENSOR_MAP_SWIZZLE_32B ||
+        swizzle > GPI__CU_TENSOR_MAP_SWIZZLE_128B || box[0] * bytes != 16u << swizzle || box[1] > 256 ||
+        box[2] != 1 || extents[0] == 0 || extents[1] == 0 || extents[2] == 0)
         return GPI__CUDA_ERROR_INVALID_VALUE;
     memset(map, 0, sizeof *map);
     map->words[0] = (uintptr_t)address;

@@ -626,7 +626,42 @@ static void a_candidates_shared_memory_fits_its_chip(void) {
     }
 }
 
-/* Of few rows; what lies otherwise, and where m may not decide, has other routes. */
+/* Weights of 4 bits by text: few rows read them as they are stored, many are a product of what a pass makes. */
+static void weights_of_4_bits_are_made_in_registers_where_that_is_less(void) {
+    static const struct {
+        int64_t m;
+        int stored_along_k, flags, arch, group;
+        int is_made;
+    } cases[] = {{1, 1, 0, 90, 128, 1},     {128, 1, 0, 90, 32, 1}, {256, 1, 0, 90, 128, 1},
+                 {16384, 1, 0, 90, 128, 0}, {1, 1, 0, 80, 128, 1},  {1, 1, 0, 89, 128, 0},
+                 {1, 0, 0, 90, 128, 0},     {1, 1, 0, 90, 24, 0},   {1, 1, 1, 90, 128, 0}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        planned p = planned_begin(cases[i].arch, 0);
+        gemmepi_operand scale;
+        void *pointers[1] = {(void *)(uintptr_t)0x70000000};
+        memset(&scale, 0, sizeof scale);
+        scale.name = "scale", scale.kind = GEMMEPI_BLOCKED, scale.dtype = GEMMEPI_BF16;
+        scale.block_rows = cases[i].group, scale.block_columns = 1;
+        p.desc.m = cases[i].m, p.desc.n = 8192, p.desc.k = 4096;
+        p.desc.a.dtype = GEMMEPI_BF16, p.desc.b.dtype = GEMMEPI_I4;
+        p.desc.b.transposed = cases[i].stored_along_k;
+        p.desc.b.formula = "b * scale", p.desc.operands = &scale, p.desc.operand_count = 1;
+        p.desc.flags = cases[i].flags ? GEMMEPI_BATCH_INVARIANT : 0;
+        p.desc.epilogue = GEMMEPI_SILU;
+        p.args.bias = NULL, p.args.operands = pointers;
+        if (planned_plan(&p)) {
+            CHECK(is_kernel(&p.details, "gemmepi_weights_bf16_i4_made_") == cases[i].is_made, "%d: %s by %s",
+                  (int)i, p.details.route_name, p.details.kernel);
+            CHECK((p.details.workspace_size == 0) >= cases[i].is_made, "%d: workspace", (int)i);
+            planned_run(&p);
+            CHECK(gpu.launches == p.details.launches, "%d: %ld launches", (int)i, gpu.launches);
+        }
+        planned_end(&p);
+    }
+}
+
+/* What lies otherwise, and where m may not decide, has other routes. */
 static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
     static const struct {
         int64_t m, n, k;
@@ -649,7 +684,9 @@ static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
         {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 89, NULL},
         {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 1, 90, NULL},
         {300, 4096, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_wgmma_64x"},
-        {4096, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL}};
+        {128, 14336, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_wgmma_128x128_silu"},
+        {4096, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_wgmma_256x128_silu"},
+        {4096, 4096, 4096, GEMMEPI_SCALE_VECTOR_128, 0, 0, 90, NULL}};
     size_t i;
     for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(cases[i].arch, 0);
@@ -1212,6 +1249,7 @@ int main(void) {
     RUN(chips_from_7_5_on_have_the_kernel_for_mma_sync);
     RUN(a_candidates_shared_memory_fits_its_chip);
     RUN(weights_of_8_bits_have_a_kernel_of_their_own);
+    RUN(weights_of_4_bits_are_made_in_registers_where_that_is_less);
     RUN(products_that_wait_for_their_operands_go_to_the_kernel_for_hopper);
     RUN(small_products_have_a_kernel_of_their_own);
     RUN(operands_of_odd_lines_are_packed_first);

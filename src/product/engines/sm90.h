@@ -14,30 +14,35 @@ typedef struct gpi__map_shape {
     uint32_t box[4];
 } gpi__map_shape;
 
+/* Of 4 bits a byte is an element of the map. */
+static int gpi__map_type(const gpi__view *view) {
+    return view->dtype == GEMMEPI_F32    ? GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+           : view->dtype == GEMMEPI_F16  ? GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+           : view->dtype == GEMMEPI_BF16 ? GPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                         : GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8;
+}
+
+/* How units of 16 bytes are turned in a box of so many bytes a line. */
+static int gpi__map_swizzle(int bytes) {
+    return bytes == 32   ? GPI__CU_TENSOR_MAP_SWIZZLE_32B
+           : bytes == 64 ? GPI__CU_TENSOR_MAP_SWIZZLE_64B
+                         : GPI__CU_TENSOR_MAP_SWIZZLE_128B;
+}
+
 /* promotion: what of DRAM comes to L2 at once where a part of it is read */
 static int gpi__encode_map(const gpi__driver *driver, const gpi__view *view, const gpi__map_shape *shape,
                            int promotion, gpi__tensor_map *map) {
     static const uint32_t ones[4] = {1, 1, 1, 1};
-    static const struct {
-        int dtype, type;
-    } types[] = {{GEMMEPI_BF16, GPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
-                 {GEMMEPI_F16, GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
-                 {GEMMEPI_I8, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-                 {GEMMEPI_E4M3, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-                 {GEMMEPI_E5M2, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-                 {GEMMEPI_F32, GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
     uint64_t strides[3], space[2 * sizeof(gpi__cu_tensor_map) / sizeof(uint64_t)];
     gpi__cu_tensor_map *aligned =
         (gpi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
-    unsigned axis, type = 0;
-    int result;
+    int bytes = (int)shape->box[0] * (view->bits < 8 ? 1 : view->bits / 8), result;
+    unsigned axis;
     for (axis = 0; axis + 1 < shape->rank; axis++)
         strides[axis] = shape->strides[axis] * (uint64_t)view->bits / 8;
-    while (types[type].dtype != view->dtype)
-        type++;
     result = driver->tensor_map_encode_tiled(
-        aligned, types[type].type, shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box,
-        ones, GPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
+        aligned, gpi__map_type(view), shape->rank, (void *)(uintptr_t)256, shape->extents, strides,
+        shape->box, ones, GPI__CU_TENSOR_MAP_INTERLEAVE_NONE, gpi__map_swizzle(bytes), promotion,
         GPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (!result)
         memcpy(map, aligned, sizeof *map);
@@ -46,7 +51,7 @@ static int gpi__encode_map(const gpi__driver *driver, const gpi__view *view, con
 
 /* From one line to the next: a single line's ld may be anything. */
 static uint64_t gpi__map_line(const gpi__view *view) {
-    int64_t unit = view->bits < 16 ? 16 : 8; /* whole units of 16 bytes */
+    int64_t unit = view->bits < 16 ? 128 / view->bits : 8; /* whole units of 16 bytes */
     return (uint64_t)(view->lines > 1 ? view->ld : gpi__divide_up(view->length, unit) * unit);
 }
 
@@ -57,12 +62,12 @@ static int gpi__operand_promotion(const gpi__view *view) {
                                                               : GPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 }
 
-/* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
-static int gpi__map_operand(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
-                            int lines, gpi__tensor_map *map) {
-    int has_items = problem->batch > 1 && view->batch_stride != 0;
+/* An operand, as boxes of so many bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
+static int gpi__map_boxes(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
+                          int bytes, int lines, gpi__tensor_map *map) {
+    int has_items = problem->batch > 1 && view->batch_stride != 0, of_map = view->bits < 8 ? 8 : view->bits;
     gpi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
-    shape.extents[0] = (uint64_t)view->length;
+    shape.extents[0] = (uint64_t)(view->length * view->bits / of_map);
     shape.extents[1] = (uint64_t)view->lines;
     shape.strides[0] = gpi__map_line(view);
     shape.strides[1] = shape.strides[0]; /* of an axis of one */
@@ -70,9 +75,14 @@ static int gpi__map_operand(const gpi__driver *driver, const gpi__problem *probl
         shape.extents[2] = (uint64_t)problem->batch;
         shape.strides[1] = (uint64_t)view->batch_stride;
     }
-    shape.box[0] = (uint32_t)(GPI__SM90_LINE * 8 / view->bits);
+    shape.box[0] = (uint32_t)(bytes * 8 / of_map);
     shape.box[1] = (uint32_t)lines;
     return gpi__encode_map(driver, view, &shape, gpi__operand_promotion(view), map);
+}
+
+static int gpi__map_operand(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
+                            int lines, gpi__tensor_map *map) {
+    return gpi__map_boxes(driver, problem, view, GPI__SM90_LINE, lines, map);
 }
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns; those of groups are

@@ -1,33 +1,40 @@
-/* The kernels of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
-   read the weights as bytes, so that memory gives half of what it would of 16 bits. They take weights that lie along k, as nn.Linear has
-   them, and A's rows likewise. */
+/* The kernels of the route fused for rows of BF16 or F16 and weights of few bits, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
+   read the weights as they are stored, in I8 with scales, or in 4 or 8 bits of which a text makes 16 (weights_made.h), so that memory gives a half
+   or a fourth of what it would of 16 bits. They take weights that are contiguous along k, as nn.Linear has them, and A's rows likewise. */
 #ifndef GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
 #define GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
 
+#include "weights_made.h"
 #include "small.h"
 #include "sm90.h"
 
-#define GPI__WEIGHTS_THREADS 256  /* of a block: eight warps; with wgmma one more, which loads */
-#define GPI__WEIGHTS_SLICE   64   /* of k: a warp's, of a stage; twice that with wgmma */
-#define GPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
-#define GPI__WEIGHTS_STAGES  12   /* at most */
+#define GPI__WEIGHTS_SCALES 1024 /* bytes of a stage where scales change along k */
+#define GPI__WEIGHTS_STAGES 12   /* at most */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
    multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
    leave other multiprocessors without. */
 typedef struct gpi__weights_shape {
     short tile_m, tile_n,
-        warps_n; /* of the eight warps those that divide the columns, 16 or 32 each; the others divide k */
-    short parts; /* blocks of a cluster, which divide k */
-    short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
+        warps_n;    /* of the warps those that divide the columns, 16 or 32 each; the others divide k */
+    short parts;    /* blocks of a cluster, which divide k */
+    short wgmma;    /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
+    short warps;    /* that multiply */
+    short is_of_i8; /* it is for weights in I8 without a formula, too */
 } gpi__weights_shape;
 
-/* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
+/* Wide tiles read A less often, narrow ones are as many as multiprocessors. To make weights takes more warps. */
 static const gpi__weights_shape gpi__weights_shapes[] = {
-    {8, 32, 1, 1, 0},   {8, 32, 1, 2, 0},   {8, 64, 2, 1, 0},  {8, 128, 4, 1, 0}, {16, 32, 1, 1, 0},
-    {16, 64, 2, 1, 0},  {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0}, {32, 64, 2, 2, 0}, {32, 128, 4, 1, 0},
-    {64, 128, 4, 1, 0}, {32, 64, 4, 4, 1},  {64, 64, 4, 1, 1}, {64, 64, 4, 2, 1}, {64, 64, 4, 4, 1},
-    {64, 128, 8, 1, 1}, {64, 128, 8, 2, 1},
+    {8, 32, 1, 1, 0, 8, 1},    {8, 32, 1, 2, 0, 8, 1},    {8, 64, 2, 1, 0, 8, 1},
+    {8, 128, 4, 1, 0, 8, 1},   {16, 32, 1, 1, 0, 8, 1},   {16, 64, 2, 1, 0, 8, 1},
+    {16, 128, 4, 1, 0, 8, 1},  {32, 64, 2, 1, 0, 8, 1},   {32, 64, 2, 2, 0, 8, 1},
+    {32, 128, 4, 1, 0, 8, 1},  {64, 128, 4, 1, 0, 8, 1},  {32, 64, 4, 4, 1, 8, 1},
+    {64, 64, 4, 1, 1, 8, 1},   {64, 64, 4, 2, 1, 8, 1},   {64, 64, 4, 4, 1, 8, 1},
+    {64, 128, 8, 1, 1, 8, 1},  {64, 128, 8, 2, 1, 8, 1},  {128, 128, 8, 1, 1, 8, 1},
+    {128, 128, 8, 2, 1, 8, 1}, {256, 128, 8, 1, 1, 8, 1}, {256, 128, 8, 2, 1, 8, 1},
+    {8, 32, 2, 1, 0, 16, 0},   {8, 64, 4, 1, 0, 16, 0},   {8, 64, 4, 2, 0, 16, 0},
+    {8, 128, 8, 1, 0, 16, 0},  {16, 32, 2, 1, 0, 16, 0},  {16, 64, 4, 1, 0, 16, 0},
+    {16, 64, 4, 2, 0, 16, 0},  {16, 128, 8, 1, 0, 16, 0},
 };
 
 typedef struct gpi__weights {
@@ -43,19 +50,37 @@ typedef struct gpi__weights {
 
 /* >>what may go there */
 
-/* Of k, that a stage has. */
-static int gpi__weights_step(const gpi__weights_shape *shape) {
-    return GPI__WEIGHTS_THREADS / 32 / shape->warps_n * GPI__WEIGHTS_SLICE * (shape->wgmma ? 2 : 1);
+/* The text that makes B in registers of what is stored, or NULL. */
+static const gpi__kept_formula *gpi__made_b(const gpi__problem *problem) {
+    return GPI__FORMULA(&problem->made[GPI__B]);
 }
 
-/* Bytes of A in a stage, and of a stage. */
-static unsigned gpi__weights_bytes_of_a(const gpi__weights_shape *shape) {
-    return (unsigned)(2 * shape->tile_m * gpi__weights_step(shape));
+/* Of k, that a warp has of a stage, and a stage. */
+static int gpi__weights_slice(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    if (shape->wgmma)
+        return shape->tile_m < 128 ? 128 : 64;
+    return problem->views[GPI__B].bits == 4 ? 128 : 64;
+}
+
+static int gpi__weights_step(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    return shape->warps / shape->warps_n * gpi__weights_slice(problem, shape);
+}
+
+/* Bytes of A in a stage, of the weights' scales, and of a stage. */
+static unsigned gpi__weights_bytes_of_a(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    return (unsigned)(2 * shape->tile_m * gpi__weights_step(problem, shape));
+}
+
+static unsigned gpi__weights_bytes_of_scales(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    if (gpi__made_b(problem))
+        return gpi__made_bytes(gpi__made_b(problem), gpi__weights_step(problem, shape), shape->tile_n);
+    return gpi__scale_varies_along_k(problem, GPI__B) ? GPI__WEIGHTS_SCALES : 0;
 }
 
 static unsigned gpi__weights_stage(const gpi__problem *problem, const gpi__weights_shape *shape) {
-    return gpi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gpi__weights_step(shape)) +
-           (gpi__scale_varies_along_k(problem, GPI__B) ? GPI__WEIGHTS_SCALES : 0);
+    int bytes = shape->tile_n * gpi__weights_step(problem, shape) * problem->views[GPI__B].bits / 8;
+    return gpi__weights_bytes_of_a(problem, shape) + (unsigned)bytes +
+           gpi__weights_bytes_of_scales(problem, shape);
 }
 
 #define GPI__WEIGHTS_BESIDE      (20u << 10)  /* bytes of shared memory that are left to the sums of BGRAD */
@@ -67,9 +92,23 @@ static int gpi__weights_stages(const gpi__problem *problem, const gpi__weights_s
     return stages < GPI__WEIGHTS_STAGES ? (int)stages : GPI__WEIGHTS_STAGES;
 }
 
-static const char *gpi__weights_rule(const gemmepi_context *context, const gpi__problem *problem) {
+/* Why it does not make what is multiplied of what is stored, or NULL. */
+static const char *gpi__weights_types_rule(const gpi__problem *problem) {
+    const gpi__kept_formula *made = gpi__made_b(problem);
     if (!gpi__is_of_weights(problem))
-        return "it is for b in I8 and a in BF16 or F16";
+        return "it is for b in I8, or in 4 or 8 bits with a formula, and a in BF16 or F16";
+    if (!made)
+        return NULL;
+    if (problem->made[GPI__B].view.dtype != problem->views[GPI__A].dtype || problem->views[GPI__B].scale ||
+        problem->views[GPI__A].scale)
+        return "b's formula makes another type than a's, or a or b has a scale beside it";
+    return gpi__made_rule(made, problem->alignment);
+}
+
+static const char *gpi__weights_rule(const gemmepi_context *context, const gpi__problem *problem) {
+    const char *rule = gpi__weights_types_rule(problem);
+    if (rule)
+        return rule;
     if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
         return "its operands are contiguous along k: a is stored [m, k], b [n, k]";
     if (gpi__copy_unit(problem, GPI__A) < 16 || gpi__copy_unit(problem, GPI__B) < 16)
@@ -93,11 +132,17 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
                                       int arch) {
     if (shape->wgmma && (!gpi__chip_has(arch, GPI__WGMMA) || !GPI__HAS_SM90 || gpi__loads_rule(problem)))
         return 0;
+    if (!shape->is_of_i8 && !gpi__made_b(problem))
+        return 0;
+    if (shape->warps > 8 && (gpi__has(problem, GPI__ANY_BGRAD) || gpi__column_lines(problem)))
+        return 0; /* shared memory has no room for sums of so many threads */
+    if (shape->tile_m > 64 && !gpi__made_b(problem) && gpi__scale_varies_along_k(problem, GPI__B))
+        return 0; /* registers have no second sums of each element */
     if (shape->parts == 1)
         return 1;
     return gpi__chip_has(arch, GPI__CLUSTERS) &&
            shape->tile_n / gpi__halves_in(problem) / shape->parts >= GPI__RUN &&
-           problem->k >= (int64_t)shape->parts * gpi__weights_step(shape);
+           problem->k >= (int64_t)shape->parts * gpi__weights_step(problem, shape);
 }
 
 /* >>how long it takes */
@@ -117,10 +162,28 @@ static int64_t gpi__weights_at_once(const gemmepi_context *context, const gpi__p
     return blocks < resident ? blocks : resident;
 }
 
+/* How much longer it takes to make weights than to widen them, with the kernels' cycles for as many bytes. */
+static double gpi__weights_made_factor(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    const gpi__kept_formula *made = gpi__made_b(problem);
+    gpi__made_form form;
+    double factor;
+    if (!made)
+        return 1;
+    form = gpi__made_form_of(made->placed.formula);
+    factor = form.form == 1 ? 1 : form.form == 2 ? GPI__MADE_ZERO : GPI__MADE_OTHER;
+    if (shape->wgmma)
+        return factor;
+    return factor * (shape->warps > 8 ? GPI__MADE_WARPS : 1) *
+           (problem->views[GPI__B].bits == 4 ? 2 : GPI__MADE_OTHER);
+}
+
 /* Cycles of a stage's multiplications. */
-static double gpi__weights_work(const gpi__weights_shape *shape) {
-    return shape->wgmma ? GPI__WGMMA_STEP + GPI__WGMMA_ROW * shape->tile_m
-                        : GPI__WEIGHTS_STEP + GPI__WEIGHTS_ROW * shape->tile_m;
+static double gpi__weights_work(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    double factor = gpi__weights_made_factor(problem, shape);
+    if (shape->wgmma && shape->tile_m > 64)
+        return factor * (GPI__WGMMA_LARGE_STEP + GPI__WGMMA_LARGE_ROW * shape->tile_m);
+    return factor * (shape->wgmma ? GPI__WGMMA_STEP + GPI__WGMMA_ROW * shape->tile_m
+                                  : GPI__WEIGHTS_STEP + GPI__WEIGHTS_ROW * shape->tile_m);
 }
 
 /* And of its loads, beside those of the other blocks. */
@@ -129,8 +192,8 @@ static double gpi__weights_load(const gemmepi_context *context, const gpi__probl
     double at_once = (double)gpi__weights_at_once(context, problem, shape);
     unsigned stage = gpi__weights_stage(problem, shape);
     if (shape->wgmma)
-        return (stage - gpi__weights_bytes_of_a(shape)) * at_once * gpi__chip_of(context->arch)->megahertz /
-               gpi__memory_rate(context);
+        return (stage - gpi__weights_bytes_of_a(problem, shape)) * at_once *
+               gpi__chip_of(context->arch)->megahertz / gpi__memory_rate(context);
     return stage * at_once / (GPI__WEIGHTS_RATE * context->multiprocessors);
 }
 
@@ -139,13 +202,14 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
                                         const gpi__weights_shape *shape) {
     int64_t blocks = gpi__weights_blocks(problem, shape);
     double waves = (double)gpi__divide_up(blocks, gpi__resident_blocks(context, shape->parts));
-    double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(shape)), shape->parts);
-    double work = gpi__weights_work(shape), load = gpi__weights_load(context, problem, shape);
+    double steps =
+        (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(problem, shape)), shape->parts);
+    double work = gpi__weights_work(problem, shape), load = gpi__weights_load(context, problem, shape);
     double cycles =
         waves * ((shape->wgmma ? GPI__WGMMA_WAVE : GPI__WEIGHTS_WAVE) + steps * (work > load ? work : load));
     if (shape->parts > 1)
         cycles += waves * shape->parts * (shape->wgmma ? GPI__WGMMA_MEET : GPI__WEIGHTS_MEET);
-    if (shape->wgmma && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
+    if (shape->wgmma && !gpi__made_b(problem) && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
         cycles *= GPI__WGMMA_FEW;
     return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);
 }
@@ -160,23 +224,48 @@ static void gpi__append_weights_defines(gpi__text *text, const gpi__problem *pro
                 gpi__type_name(problem, GPI__A), applied);
     gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
     gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
-    gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
+    gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_WARPS %d\n", stages, shape->warps);
+}
+
+/* All that is before the kernel's text. */
+static void gpi__append_weights_prologue(gpi__text *text, const gpi__problem *problem,
+                                         const gpi__weights_shape *shape, int stages, int applied) {
+    gpi__append_weights_defines(text, problem, shape, stages, applied);
+    if (gpi__made_b(problem))
+        gpi__append_made(text, gpi__made_b(problem), problem->views[GPI__B].dtype,
+                         problem->views[GPI__A].dtype);
+}
+
+static void gpi__name_weights(const gpi__problem *problem, gpi__weights *weights) {
+    static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
+    const gpi__weights_shape *shape = &weights->shape;
+    char words[160];
+    gpi__name_kernel(
+        &weights->launch, "gemmepi_weights_%s_%s%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
+        gpi__made_b(problem) ? gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name : "i8",
+        gpi__made_b(problem) ? "_made" : scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "",
+        shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
+        gpi__name_of_epilogue(problem, problem->common, words));
 }
 
 static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gpi__problem *problem,
                                               gpi__weights *weights) {
-    static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
     const gpi__weights_shape *shape = &weights->shape;
-    char prologue[1536], words[160];
-    gpi__text text = gpi__text_in(prologue, sizeof prologue);
-    gpi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-    gpi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
-                     scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "", shape->tile_m,
-                     shape->tile_n, shape->parts > 1 ? "_parts" : "",
-                     gpi__name_of_epilogue(problem, problem->common, words));
-    return gpi__get_product_kernel(context, problem,
-                                   shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
-                                   "gemmepi_weights", &weights->launch);
+    gpi__text counted = gpi__text_in(NULL, 0), text;
+    gemmepi_status status;
+    char *prologue;
+    gpi__append_weights_prologue(&counted, problem, shape, weights->stages, weights->applied);
+    prologue = (char *)gpi__new(&context->allocator, counted.length + 1);
+    if (!prologue)
+        return GEMMEPI_OUT_OF_MEMORY;
+    text = gpi__text_in(prologue, counted.length + 1);
+    gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->applied);
+    gpi__name_weights(problem, weights);
+    status =
+        gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu",
+                                prologue, "gemmepi_weights", &weights->launch);
+    gpi__delete(&context->allocator, prologue);
+    return status;
 }
 
 /* Whether weights for the first stages are brought to L2 while launches ahead end. On an H100, in graphs, a product takes 0.94 of the time
@@ -184,7 +273,7 @@ static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gp
    of k. */
 static int gpi__weights_are_ahead(const gemmepi_context *context, const gpi__problem *problem,
                                   const gpi__weights *weights) {
-    int64_t step = (int64_t)gpi__weights_step(&weights->shape) * weights->shape.parts;
+    int64_t step = (int64_t)gpi__weights_step(problem, &weights->shape) * weights->shape.parts;
     return gpi__chip_has(context->arch, GPI__OVERLAPS) &&
            (2 * (int64_t)weights->launch.blocks <= context->multiprocessors ||
             problem->k >= 2 * step * (weights->stages - 1));
@@ -194,15 +283,24 @@ static int gpi__weights_are_ahead(const gemmepi_context *context, const gpi__pro
 static gemmepi_status gpi__weights_maps(const gemmepi_context *context, const gpi__problem *problem,
                                         gpi__weights *weights) {
     const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+    int line = gpi__weights_slice(problem, &weights->shape) * b->bits / 8;
     int columns = weights->shape.tile_n / gpi__halves_in(problem), result;
     int rows = problem->m < weights->shape.tile_m ? (int)problem->m : weights->shape.tile_m;
     weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
     weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
-    weights->params.a_bytes = (unsigned)(2 * rows * gpi__weights_step(&weights->shape));
+    weights->params.a_bytes = (unsigned)(2 * rows * gpi__weights_step(problem, &weights->shape));
     result = gpi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
     if (!result)
-        result = gpi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
+        result = gpi__map_boxes(&context->driver, problem, b, line, columns, &weights->params.b);
     return result ? gpi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
+}
+
+/* Threads that load: as the kernel has them. */
+static unsigned gpi__weights_loaders(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    if (!shape->wgmma)
+        return 0;
+    return shape->tile_m > 128 || (gpi__made_b(problem) && gpi__weights_bytes_of_scales(problem, shape)) ? 128
+                                                                                                         : 32;
 }
 
 static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__problem *problem,
@@ -214,7 +312,7 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
     weights->shape = *shape;
     weights->stages = gpi__weights_stages(problem, shape, context->arch);
     weights->applied = candidate->applied;
-    status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GPI__WEIGHTS_THREADS, &weights->launch,
+    status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, 32 * shape->warps, &weights->launch,
                                 &weights->params.plain);
     if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
         status = gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
@@ -223,9 +321,11 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
     if (status)
         return status;
     weights->launch.blocks *= (unsigned)shape->parts;
-    weights->launch.threads_x += shape->wgmma ? 32 : 0;
+    weights->launch.threads_x += gpi__weights_loaders(problem, shape);
     weights->params.plain.ahead = gpi__weights_are_ahead(context, problem, weights);
     weights->launch.shared = (unsigned)weights->stages * gpi__weights_stage(problem, shape);
+    if (gpi__made_b(problem))
+        gpi__fill_made(gpi__made_b(problem), weights->params.made);
     weights->partial_bytes = gpi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
     status = gpi__get_weights_kernel(context, problem, weights);
     if (!status && gpi__has(problem, GPI__ANY_BGRAD))
@@ -259,6 +359,8 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
                         params->plain.places);
     params->plain.a.data = arguments->pointers[GPI__A];
     params->plain.b.data = arguments->pointers[GPI__B];
+    if (gpi__made_b(problem))
+        gpi__point_made(gpi__made_b(problem), arguments->operands, arguments->numbers, params->made);
     if (!status && weights->shape.wgmma)
         result = gpi__point_map(&context->driver, &params->a, params->plain.a.data);
     if (!status && weights->shape.wgmma && !result)
@@ -267,7 +369,8 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
         return gpi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
     if (!status)
         status = gpi__launch_kernel(context, &weights->launch,
-                                    weights->shape.wgmma ? (void *)params : (void *)&params->plain,
+                                    weights->shape.wgmma || gpi__made_b(problem) ? (void *)params
+                                                                                 : (void *)&params->plain,
                                     "the product", stream);
     if (!status)
         status = gpi__run_sums(context, &weights->sums, arguments, workspace,
@@ -277,12 +380,11 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
 
 static void gpi__weights_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
     const gpi__weights *weights = (const gpi__weights *)built;
-    (void)problem;
     gpi__append(
-        text,
-        "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
-        weights->launch.name, weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m,
-        weights->shape.tile_n, weights->stages);
+        text, "  %s: product and epilogue, weights %s, %u blocks of %u threads, tiles of %d x %d, %d stages",
+        weights->launch.name, gpi__made_b(problem) ? "made of b's formula in registers" : "read as bytes",
+        weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m, weights->shape.tile_n,
+        weights->stages);
     if (weights->shape.parts > 1)
         gpi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
     gpi__append(text, "\n");

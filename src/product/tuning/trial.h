@@ -80,8 +80,7 @@ static void gpi__add_to_set(gpi__trial *trial, int number, const gpi__view *view
     trial->set += gpi__round_up((size_t)view->bytes, 256) + 256;
 }
 
-static void gpi__add_tensors_of_formula(gpi__trial *trial) {
-    const gpi__kept_formula *kept = trial->problem->formula;
+static void gpi__add_tensors_of_formula(gpi__trial *trial, const gpi__kept_formula *kept) {
     gpi__view one = gpi__one_f32;
     int i;
     for (i = 0; i < kept->placed.formula->operand_count; i++) {
@@ -125,8 +124,9 @@ static void gpi__lay_out_trial(gpi__trial *trial) {
         trial->tensors[operand].is_factor =
             operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
     }
-    if (GPI__FORMULA(problem))
-        gpi__add_tensors_of_formula(trial);
+    for (i = 0; i < GPI__FORMULAS; i++)
+        if (gpi__nth_formula(problem, i))
+            gpi__add_tensors_of_formula(trial, gpi__nth_formula(problem, i));
     if (problem->grouping.groups)
         gpi__add_lists_of_groups(trial);
 }
@@ -282,7 +282,7 @@ static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, 
         arguments.pointers[GPI__C] = arguments.pointers[GPI__D];
         arguments.beta = arguments.uses_c = 1;
     }
-    if (GPI__FORMULA(problem))
+    if (GPI__FORMULA(problem) || gpi__makes_operands(problem))
         gpi__point_trial_formula(trial, set, &formula, &arguments);
     trial->has_no_room = workspace > trial->workspace_size;
     if (trial->has_no_room)
