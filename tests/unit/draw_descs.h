@@ -561,7 +561,8 @@ static gemmepi_elementwise_desc any_formula_operation(void) {
 POINTERS(product, offsetof(gemmepi_matmul_desc, a.formula), offsetof(gemmepi_matmul_desc, b.formula),
          offsetof(gemmepi_matmul_desc, formula), offsetof(gemmepi_matmul_desc, operands),
          offsetof(gemmepi_matmul_desc, formula_value), offsetof(gemmepi_matmul_desc, formula_result));
-POINTERS(layer, offsetof(gemmepi_linear_desc, formula), offsetof(gemmepi_linear_desc, operands),
+POINTERS(layer, offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula),
+         offsetof(gemmepi_linear_desc, formula), offsetof(gemmepi_linear_desc, operands),
          offsetof(gemmepi_linear_desc, formula_value), offsetof(gemmepi_linear_desc, formula_result),
          offsetof(gemmepi_linear_desc, before));
 POINTERS(operation, offsetof(gemmepi_elementwise_desc, a), offsetof(gemmepi_elementwise_desc, b),
