@@ -483,6 +483,109 @@ static void weights_in_4_bits_have_a_forward_and_pass_gradients_on(void) {
     gemmepi_free(here->context, args.da);
 }
 
+/* >>16 and 8 bits */
+
+/* a in dtype, with a scale where that has 8 bits, times r: all numbers are whole and small, so all is exact. In column-major order the same
+   memory is b. */
+static struct {
+    float x[M * K], w[K * N], dy[M * N], r[M], y[M * N], dr[M], scale;
+    uint16_t da[M * K], wide[K * N];
+    unsigned char stored[M * K * 4];
+} typed;
+
+static void fill_typed(gemmepi_dtype dtype) {
+    rng random = rng_seeded(11);
+    int i;
+    memset(&typed, 0xff, sizeof typed);
+    typed.scale = gemmepi_dtype_size(dtype) == 1 ? 2 : 1;
+    for (i = 0; i < M * K; i++) {
+        typed.x[i] = (float)(rng_below(&random, 5) - 2);
+        oracle_encode(dtype, typed.stored + (size_t)i * gemmepi_dtype_size(dtype), typed.x[i]);
+    }
+    for (i = 0; i < K * N; i++) {
+        typed.w[i] = (float)(rng_below(&random, 5) - 2);
+        oracle_encode(GEMMEPI_BF16, &typed.wide[i], typed.w[i]);
+    }
+    for (i = 0; i < M * N; i++)
+        typed.dy[i] = (float)(rng_below(&random, 5) - 2);
+    for (i = 0; i < M; i++)
+        typed.r[i] = (float)(1 + i % 2);
+}
+
+static void run_typed(gemmepi_dtype dtype, int by_rows) {
+    gemmepi_operand operands[2];
+    gemmepi_linear_desc desc;
+    gemmepi_linear_args args;
+    void *memory[7], *pointers[2];
+    int i;
+    memset(operands, 0, sizeof operands), memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args);
+    operands[0].name = "r", operands[0].kind = by_rows ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
+    operands[0].dtype = GEMMEPI_F32;
+    operands[1] = operands[0], operands[1].name = "d_r", operands[1].output = 1;
+    desc.order = by_rows ? GEMMEPI_ROW_MAJOR : GEMMEPI_COLUMN_MAJOR;
+    desc.m = by_rows ? M : N, desc.n = by_rows ? N : M, desc.k = K;
+    (by_rows ? &desc.a : &desc.b)->dtype = dtype, (by_rows ? &desc.b : &desc.a)->dtype = GEMMEPI_BF16;
+    (by_rows ? &desc.a : &desc.b)->formula = by_rows ? "a * r" : "b * r";
+    (by_rows ? &desc.a : &desc.b)->scale.mode = typed.scale == 2 ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
+    desc.y.dtype = desc.dy.dtype = desc.g_dtype = GEMMEPI_F32;
+    (by_rows ? &desc.da : &desc.db)->dtype = GEMMEPI_BF16;
+    desc.flags = by_rows ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB;
+    desc.operands = operands, desc.operand_count = 2, args.operands = pointers;
+    memory[0] = pointers[0] = put(typed.r, sizeof typed.r),
+    memory[1] = pointers[1] = put(typed.dr, sizeof typed.dr);
+    memory[2] = put(typed.stored, sizeof typed.stored), memory[3] = put(typed.wide, sizeof typed.wide);
+    args.a = memory[by_rows ? 2 : 3], args.b = memory[by_rows ? 3 : 2];
+    args.dy = memory[4] = put(typed.dy, sizeof typed.dy), args.y = memory[5] = put(typed.y, sizeof typed.y);
+    memory[6] = *(by_rows ? &args.da : &args.db) = put(typed.da, sizeof typed.da);
+    if (typed.scale == 2)
+        *(by_rows ? &args.scale_a : &args.scale_b) = (const float *)put(&typed.scale, sizeof typed.scale);
+    CHECK(gemmepi_linear(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_linear_backward(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, typed.y, memory[5], sizeof typed.y, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, typed.dr, memory[1], sizeof typed.dr, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, typed.da, memory[6], sizeof typed.da, NULL) == GEMMEPI_OK,
+          "type %d: %s", (int)dtype, gemmepi_last_error());
+    for (i = 0; i < 7; i++)
+        gemmepi_free(here->context, memory[i]);
+    gemmepi_free(here->context, (void *)args.scale_a), gemmepi_free(here->context, (void *)args.scale_b);
+}
+
+static void compare_typed(gemmepi_dtype dtype) {
+    int i, j, at;
+    for (i = 0; i < M; i++) {
+        double sum = 0;
+        for (j = 0; j < N; j++) {
+            double want = 0;
+            for (at = 0; at < K; at++)
+                want += typed.x[i * K + at] * typed.scale * typed.r[i] * typed.w[at * N + j];
+            CHECK(typed.y[i * N + j] == want, "type %d: y [%d, %d] is %g, not %g", (int)dtype, i, j,
+                  typed.y[i * N + j], want);
+        }
+        for (at = 0; at < K; at++) {
+            double made = 0, got = oracle_decode(GEMMEPI_BF16, &typed.da[i * K + at]);
+            for (j = 0; j < N; j++)
+                made += typed.dy[i * N + j] * typed.w[at * N + j];
+            sum += made * typed.x[i * K + at] * typed.scale;
+            CHECK(got == made * typed.r[i], "type %d: da [%d, %d] is %g, not %g", (int)dtype, i, at, got,
+                  made * typed.r[i]);
+        }
+        CHECK(typed.dr[i] == sum, "type %d: d_r [%d] is %g, not %g", (int)dtype, i, typed.dr[i], sum);
+    }
+}
+
+static void gradients_of_what_is_stored_in_16_and_8_bits_are_exact_where_all_is_whole(void) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_E4M3,
+                                           GEMMEPI_E5M2};
+    size_t i;
+    int by_rows;
+    for (i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        for (by_rows = 0; by_rows < 2; by_rows++) {
+            fill_typed(dtypes[i]);
+            run_typed(dtypes[i], by_rows);
+            compare_typed(dtypes[i]);
+        }
+}
+
 /* >>without d */
 
 /* A loss by rows whose a is made is that of the same a stored: db, and with FORWARD the loss. */
@@ -644,6 +747,7 @@ int main(int argc, char **argv) {
         printf("on %s:\n", here->name);
         RUN(layers_of_made_operands_and_their_gradients_are_what_differences_say);
         RUN(weights_in_4_bits_have_a_forward_and_pass_gradients_on);
+        RUN(gradients_of_what_is_stored_in_16_and_8_bits_are_exact_where_all_is_whole);
         RUN(a_loss_whose_a_is_made_has_the_gradients_of_one_that_is_stored);
         RUN(what_backward_does_not_do_through_a_formula_is_refused_in_words);
         RUN(explain_names_what_makes_the_operands);
