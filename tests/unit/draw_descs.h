@@ -241,7 +241,7 @@ static void draw_eight_bits(gemmepi_matmul_desc *desc) {
 }
 
 /* Operands that formulas make: dense ones and their lines, which may be as wide as what is made, or not. */
-static void draw_made_operands(gemmepi_matmul_desc *desc) {
+static void draw_made_operands(gemmepi_matrix *a, gemmepi_matrix *b) {
     static const char *const texts[][2] = {{"2 * a", "2 * b"},
                                            {"silu(left(a)) * right(a)", "left(b) + right(b)"},
                                            {"t = even(a); t * odd(a)", "even(b)"},
@@ -250,12 +250,11 @@ static void draw_made_operands(gemmepi_matmul_desc *desc) {
                                            {"a +", "row_sum(b)"}};
     int which = below((int)GPI__COUNT(texts));
     if (one_in(2))
-        desc->a.formula = texts[which][0],
-        desc->a.compute_dtype = one_in(2) ? any_dtype() : GEMMEPI_DTYPE_DEFAULT;
+        a->formula = texts[which][0], a->compute_dtype = one_in(2) ? any_dtype() : GEMMEPI_DTYPE_DEFAULT;
     if (one_in(2))
-        desc->b.formula = texts[which][1], desc->b.ld = one_in(2) ? 0 : desc->b.ld;
+        b->formula = texts[which][1], b->ld = one_in(2) ? 0 : b->ld;
     if (one_in(2))
-        desc->a.ld = 0, desc->a.scale.mode = GEMMEPI_SCALE_NONE;
+        a->ld = 0, a->scale.mode = GEMMEPI_SCALE_NONE;
 }
 
 static gemmepi_matmul_desc any_product(int has_formula) {
@@ -287,7 +286,7 @@ static gemmepi_matmul_desc any_product(int has_formula) {
     if (one_in(8))
         draw_eight_bits(&desc);
     if (one_in(6))
-        draw_made_operands(&desc);
+        draw_made_operands(&desc.a, &desc.b);
     if (has_formula) {
         draw_formula(desc.m, desc.n, 1);
         desc.epilogue = 0;
@@ -412,6 +411,11 @@ static gemmepi_linear_desc any_layer(void) {
     desc.flags |= one_in(6) ? GEMMEPI_LINEAR_DY_IS_G : 0;
     if (one_in(4))
         draw_before(&desc);
+    if (one_in(5)) { /* most times as they are accepted: one item, and no layer before */
+        draw_made_operands(&desc.a, &desc.b);
+        desc.batch = one_in(6) ? desc.batch : 1;
+        desc.before = one_in(6) ? desc.before : NULL;
+    }
     return desc;
 }
 
