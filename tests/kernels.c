@@ -1894,6 +1894,7 @@ static const struct formula_row inside_rows[] = {
     {"gate", "d = silu(v + bias) * up + residual"},
     {"by_index", "d = silu(v) * bias[label] + up[column]"},
     {"blocks", "d = v * fine + coarse"},
+    {"norms_of_heads", "d = v * rstd; heads = row_sum(d * d, 128)"},
     {"dropout", "d = (uniform(seed, 0) >= 0.25 ? (v + bias) / 0.75 : 0) + residual"},
     {"rotate", "x = left(v); y = right(v); d = pair(x * cosine - y * sine, y * cosine + x * sine)"},
     {"swiglu", "d = left(v) * silu(right(v))"},
