@@ -24553,7 +24553,7 @@ static gpi__composition gpi__slots_of(const gpi__problem *problem) {
     aux = gpi__find_for_slot(problem, GPI__AUX, saved, -1);
   slots[GPI__IN_BIAS] = gpi__find_for_slot(problem, GPI__BIAS, v, -1);
   slots[GPI__IN_RESIDUAL] = gpi__find_for_slot(problem, GPI__RESIDUAL, d, aux);
-  if (v == 1 && d == 1 && slots[GPI__IN_RESIDUAL] >= 0 && written < 0) /* a second matrix */
+  if (v == 1 && d == 1 && slots[GPI__IN_RESIDUAL] >= 0) /* a second matrix */
     aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots[GPI__IN_RESIDUAL]);
   slots[GPI__IN_AUX] = written >= 0 ? written : aux;
   said.epilogue = (gpi__is_halved(f) ? GEMMEPI_GATED : 0) |
