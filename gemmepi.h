@@ -27314,7 +27314,7 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
     (halves > 1 || problem->views[GPI__B].scale == GEMMEPI_SCALE_VECTOR_128))
     return 0; /* nor beside a scale for each column */
   if (!gpi__chip_has(arch, GPI__MMA_SYNC) && shape->tile_n > 64 && (gpi__is_fma(problem) ||
-    (shape->tile_m > 64 && ((gpi__is_i8_product(problem) && halves > 1) ||
+    (shape->tile_m > 64 && (problem->formula || (gpi__is_i8_product(problem) && halves > 1) ||
     (gpi__is_invariant(problem) && gpi__has(problem, GEMMEPI_AUX))))))
     return 0; /* nor beside what is on its way without cp.async */
   return gpi__sm80_shared(shape, arch) <= gpi__chip_of(arch)->most_shared;

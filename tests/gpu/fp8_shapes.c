@@ -343,6 +343,7 @@ int main(int argc, char **argv) {
         test_skipped++;
         return test_finish();
     }
+    take_for_other_chip(&device);
     if (!device.has_fused && (device.is_host || !gpi__chip_has(device.context->arch, GPI__MMA_F16))) {
         printf("skip fp8_shapes: the GPU has neither wgmma nor mma.sync\n");
         test_device_close(&device);
