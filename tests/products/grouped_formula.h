@@ -66,7 +66,7 @@ static void row_of_two(outputs_row *r) {
 static void row_of_blocks(outputs_row *r) {
     int j;
     for (j = 0; j < r->n; j++)
-        r->out[O_D][j] = r->v[j] * r->in[0][j / 32] + r->in[1][j / 3], r->out[2][j] = r->v[j];
+        r->out[O_D][j] = r->v[j] * r->in[0][j / 32] + r->in[1][j / 64], r->out[2][j] = r->v[j];
 }
 static void row_of_gate(outputs_row *r) {
     int j, half = r->n / 2;
@@ -91,7 +91,7 @@ static void row_of_gradient(outputs_row *r) {
 #define OF_GATE "d = silu(left(v)) * right(v)"
 #define ALSO    "y = silu(left(v)) * right(v)"
 #define OF_BLOCKS(columns) \
-    { .name = columns == 3 ? "t" : "s", .kind = GEMMEPI_BLOCKED, .block_rows = 1, .block_columns = columns }
+    { .name = columns == 64 ? "t" : "s", .kind = GEMMEPI_BLOCKED, .block_rows = 1, .block_columns = columns }
 #define TWO_ARE(type)                                                                                  \
     {                                                                                                  \
         INPUT("x", GEMMEPI_FULL, WHOLE), INPUT("f", GEMMEPI_PER_ROW, WHOLE), OUTPUT("p", WHOLE, AS_D), \
@@ -113,7 +113,7 @@ static const outputs_case outputs_cases[] = {
     {"two of f64", TWO, TWO_ARE(AS_D), row_of_two, GEMMEPI_F64, GEMMEPI_F64, 33, 1, 1, 0, NULL},
     {"blocks of columns",
      "p = v; d = v * s + t",
-     {OF_BLOCKS(32), OF_BLOCKS(3), OUTPUT("p", WHOLE, AS_D)},
+     {OF_BLOCKS(32), OF_BLOCKS(64), OUTPUT("p", WHOLE, AS_D)},
      row_of_blocks,
      BF16,
      BF16,
@@ -124,7 +124,7 @@ static const outputs_case outputs_cases[] = {
      NULL},
     {"likewise, scattered",
      "p = v; d = v * s + t",
-     {OF_BLOCKS(32), OF_BLOCKS(3), OUTPUT("p", WHOLE, F32)},
+     {OF_BLOCKS(32), OF_BLOCKS(64), OUTPUT("p", WHOLE, F32)},
      row_of_blocks,
      BF16,
      BF16,
