@@ -324,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + LOADERS, 1) CLUSTER
     Octet totals[OCTETS] = {};
     if constexpr (MADE || (TILE_M > 64 && !VARIES)) {
         if (k < k_end)
-    
+
         multiply_made_stages(barriers, k, k_end, hold_operands_of_made(params.made, at.item), totals);
     } else if (k < k_end) {
         multiply_stages(barriers, (k_end - k + STEP - 1) / STEP, totals);
