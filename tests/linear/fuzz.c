@@ -34,8 +34,9 @@ static void random_forwards_feed_their_backwards(void) {
 /* >>garbage */
 
 static gemmepi_linear_desc garbage(uint64_t seed) {
-    gemmepi_linear_desc desc = layer_random(first + seed % count).desc;
-    garbage_spoil_desc(&desc, offsetof(gemmepi_linear_desc, formula), seed); /* pointers stay good */
+    gemmepi_linear_desc good = layer_random(first + seed % count).desc, desc = good;
+    garbage_spoil_desc(&desc, offsetof(gemmepi_linear_desc, formula), seed);
+    desc.a.formula = good.a.formula, desc.b.formula = good.b.formula; /* pointers stay good */
     return desc;
 }
 
