@@ -7770,21 +7770,6 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
   return status ? status : gpi__check_reads(d);
 }
 
-static void gpi__print_gradient(gpi__derivation *d, gpi__text *out) {
-  static const char *const names[] = {"floor", "round", "comparisons", "uniform"};
-  const char *between = "/* derivatives that are 0: ";
-  int i;
-  d->printer.out = out;
-  for (i = 0; i < 4; i++)
-    if (d->has_0 >> i & 1) {
-      gpi__append(out, "%s%s", between, names[i]);
-      between = ", ";
-    }
-  if (d->has_0)
-    gpi__append(out, " */\n");
-  gpi__print_statements(&d->printer);
-}
-
 /* To be given to gpi__delete; NULL with the sentence. */
 static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc,
   gpi__derivation **out) {
@@ -7808,7 +7793,35 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
   return status;
 }
 
+#if !defined GEMMEPI_NO_FORMULA || !defined GEMMEPI_NO_LINEAR
+/* Whether the text has a leaf, or a result in a node's place. */
+static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
+  const gpi__printer *p = &d->printer;
+  int i;
+  for (i = 0; i < d->graph.count; i++)
+    if (p->uses[i] && (p->labels[i] >= GPI__BY_OPERAND ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
+      : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) && p->nodes[i].place == which))
+      return 1;
+  return 0;
+}
+#endif
+
 #ifndef GEMMEPI_NO_FORMULA
+static void gpi__print_gradient(gpi__derivation *d, gpi__text *out) {
+  static const char *const names[] = {"floor", "round", "comparisons", "uniform"};
+  const char *between = "/* derivatives that are 0: ";
+  int i;
+  d->printer.out = out;
+  for (i = 0; i < 4; i++)
+    if (d->has_0 >> i & 1) {
+      gpi__append(out, "%s%s", between, names[i]);
+      between = ", ";
+    }
+  if (d->has_0)
+    gpi__append(out, " */\n");
+  gpi__print_statements(&d->printer);
+}
+
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size) {
   gemmepi_allocator allocator = gpi__default_allocator();
   gpi__text out = gpi__text_in(text, size);
@@ -7828,6 +7841,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
 #endif
 /* The operands of a gradient. */
 
+#ifndef GEMMEPI_NO_FORMULA
 /* Names of this thread's lists, and where the next goes: those of the desc and of its list are kept. */
 static GPI__THREAD_LOCAL char gpi__derived_names[GPI__DERIVED_NAMES][GPI__FORMULA_NAME + 4];
 static GPI__THREAD_LOCAL int gpi__next_derived_name;
@@ -7900,17 +7914,6 @@ static void gpi__list_read(gpi__operand_list *list, const gpi__derivation *d, in
   gpi__list_operand(list, &operand);
 }
 
-/* Whether the text has a leaf, or a result in a node's place. */
-static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
-  const gpi__printer *p = &d->printer;
-  int i;
-  for (i = 0; i < d->graph.count; i++)
-    if (p->uses[i] && (p->labels[i] >= GPI__BY_OPERAND ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
-      : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) && p->nodes[i].place == which))
-      return 1;
-  return 0;
-}
-
 static void gpi__list_upstream(gpi__operand_list *list, const gpi__derivation *d, int output) {
   if (!gpi__gradient_reads(d, GPI__OP_UPSTREAM, output))
     return;
@@ -7935,7 +7938,6 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
   gpi__list_operand(list, &operand);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count) {
   gemmepi_allocator allocator = gpi__default_allocator();
   gpi__operand_list list;
@@ -8703,13 +8705,6 @@ static int64_t gpi__extent_of_operand(int kind, int64_t extent, int64_t period) 
   if (!period)
     return extent;
   return kind == GEMMEPI_BLOCKED ? extent / period + (extent % period != 0) : period;
-}
-
-/* Which of its elements is that of a row or column. */
-static int64_t gpi__index_in_operand(int kind, int64_t index, int64_t period) {
-  if (!period)
-    return index;
-  return kind == GEMMEPI_BLOCKED ? index / period : index % period;
 }
 
 /* Whether an operand has an element for several columns, which are read one at a time. */
@@ -10723,6 +10718,11 @@ static int gpi__makes_operands(const gpi__problem *problem) {
   return GPI__HAS_FORMULAS && (problem->made[0].formula || problem->made[1].formula);
 }
 
+/* Whether A and B are read: a formula that reads no v has no use for them. */
+static int gpi__reads_operands(const gpi__problem *problem) {
+  return !GPI__FORMULA(problem) || problem->formula->placed.formula->reads_value;
+}
+
 /* The product that is left once one of its operands is made, if it is. */
 static void gpi__replace_made(gpi__problem *problem, int i) {
   if (!problem->made[i].formula)
@@ -11138,6 +11138,7 @@ static gemmepi_status gpi__check_outputs(gpi__problem *problem) {
 }
 /* gemmepi_pack: numbers of the host in fewer bits, with the scales that are given or found. */
 
+#ifndef GEMMEPI_NO_FORMULA
 #define GPI__PACK_SOURCES \
   (1u << GEMMEPI_F32 | 1u << GEMMEPI_F64 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 | \
     1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8 | 1u << GEMMEPI_I32)
@@ -11406,7 +11407,6 @@ static void gpi__pack(const gpi__packing *p, const gpi__pack_block *block) {
     }
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc) {
   gpi__packing p;
   gpi__pack_block block;
@@ -11664,7 +11664,7 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
   const int64_t extents[2], gpi__desc_of_made *own) {
   gpi__view *view = &problem->views[i], *scale = &problem->views[GPI__SCALE_OF(i)];
   gemmepi_matrix matrix = *gpi__factor_of_desc(desc, i);
-  int64_t lines = extents[matrix.transposed], length = extents[!matrix.transposed], stride;
+  int64_t lines = extents[matrix.transposed != 0], length = extents[!matrix.transposed], stride;
   gemmepi_status status;
   stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
   if (problem->grouping.groups && !matrix.batch_stride && stride > 0) /* one after another */
@@ -20325,6 +20325,13 @@ static int64_t gpi__place_by_strides(const gpi__any_strides *strides, int o, int
     item /= strides->extents[d];
   }
   return at;
+}
+
+/* Which of its elements is that of a row or column. */
+static int64_t gpi__index_in_operand(int kind, int64_t index, int64_t period) {
+  if (!period)
+    return index;
+  return kind == GEMMEPI_BLOCKED ? index / period : index % period;
 }
 
 /* Where an operand's element lies. */
@@ -31306,11 +31313,11 @@ static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, in
   return source;
 }
 
-/* Builds the passes that make operands, of those that have elements. Under the build lock. */
+/* Builds the passes that make operands, of those that have elements and are read. Under the build lock. */
 static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *around) {
   gemmepi_status status = GEMMEPI_OK;
   int i;
-  for (i = GPI__A; i <= GPI__B && !status; i++) {
+  for (i = GPI__A; i <= GPI__B && !status && gpi__reads_operands(&around->problem); i++) {
     const gpi__made *made = &around->problem.made[i];
     gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
     if (made->formula && !around->inside.made[i].formula && made->view.bytes)
@@ -32223,7 +32230,7 @@ static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__ar
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = GPI__A; i <= GPI__B && !status; i++) {
-    if (!problem->made[i].formula || !problem->made[i].view.bytes)
+    if (!problem->made[i].formula || !problem->made[i].view.bytes || !gpi__reads_operands(problem))
       continue;
     own.pointers[i] = made[i] = gpi__new(allocator, gpi__bytes_for(problem->made[i].view.bytes, 1));
     status = made[i] ? gpi__host_make(problem, i, arguments, allocator, made[i]) : GEMMEPI_OUT_OF_MEMORY;
@@ -36337,7 +36344,8 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
   status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
   if (status)
     return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", is_db ? "desc.db" : "desc.da", "desc.aux");
-  problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
+  problem->formula->placed.depth = /* of the product that the text is of, not of dA's */
+    draft->task->goes_through ? layer->k : layer->before->k;
   gpi__share_formulas(context, problem);
   return GEMMEPI_OK;
 }

@@ -9,8 +9,13 @@
        d = v + residual; ss = row_sum(d * d)        in place: h is where the residual was
        d = v * rsqrt(ss / depth + eps)              depth: k of the second product, which is h's width
 
-   So the normed h is never written. This compares y with plain loops at a small size, then times both ways. On the GPU if
-   there is one, else on the host.
+   So the normed h is never written. This compares y with plain loops at a small size, trains the second layer, and times both ways. On the GPU
+   if there is one, else on the host.
+
+   In training gain changes, so the norm is a formula of the layer's a, from which forward and backward make the normed h again; backward gives the
+   gradients of h, of ss and of gain, and of h by way of ss comes 2 h d_ss:
+
+       a.formula = "a * rsqrt(ss / depth + eps) * gain"
 
        norm_layer [--small] [--host] */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
@@ -305,6 +310,141 @@ static void check_way(const char *name, void (*way)(layers *)) {
     close_layers(&l);
 }
 
+/* ---- training ---- */
+
+enum { ROWS = 96, WIDTH = 40, OUT = 24, STEPS = 300 };
+
+/* A layer behind the norm in F32, and what it should give. All on the device. */
+typedef struct student {
+    float *h, *ss, *gain, *w2, *y; /* [ROWS, WIDTH], [ROWS], [WIDTH], [WIDTH, OUT], [ROWS, OUT] */
+    float *target, *dy, *loss;     /* [ROWS, OUT] twice, [] */
+    float *d_h, *d_ss, *d_gain, *d_w2, *direction; /* of the same shapes */
+} student;
+
+static float *new_floats(int count, float most, float middle) {
+    float numbers[ROWS * WIDTH], *there = room((size_t)count * sizeof *numbers);
+    for (int i = 0; i < count; i++)
+        numbers[i] = middle + random_number(most);
+    check(gemmepi_upload(context, there, numbers, (size_t)count * sizeof *numbers, NULL));
+    return there;
+}
+
+/* The formula over [rows, columns], whose operands have the names' order and pointers; `d` is written to d, if that is not NULL. */
+static void over(const char *formula, int rows, int columns, float *d, int count,
+                 const gemmepi_operand *operands, void *const *pointers) {
+    gemmepi_matmul_desc desc = {.m = rows, .n = columns};
+    const gemmepi_matmul_args args = {.d = d, .operands = pointers};
+    desc.formula = formula, desc.operands = operands, desc.operand_count = count;
+    check(gemmepi_matmul(context, &desc, &args, NULL));
+}
+
+static gemmepi_operand of_f32(const char *name, gemmepi_operand_kind kind, int output) {
+    return operand(name, kind, GEMMEPI_F32, output);
+}
+
+/* y, or the gradients by dy */
+static void layer_behind_norm(const student *s, int backward) {
+    double number = eps;
+    const gemmepi_operand operands[] = {of_f32("ss", GEMMEPI_PER_ROW, 0), of_f32("d_ss", GEMMEPI_PER_ROW, 1),
+                                        of_f32("gain", GEMMEPI_PER_COLUMN, 0),
+                                        of_f32("d_gain", GEMMEPI_PER_COLUMN, 1),
+                                        operand("eps", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
+    void *const pointers[] = {s->ss, s->d_ss, s->gain, s->d_gain, gemmepi_number(&number)};
+    gemmepi_linear_desc desc = {.m = ROWS, .n = OUT, .k = WIDTH, .operands = operands, .operand_count = 5};
+    const gemmepi_linear_args args = {
+        .a = s->h, .b = s->w2, .y = s->y, .dy = s->dy, .da = s->d_h, .db = s->d_w2, .operands = pointers};
+    desc.a.formula = "a * rsqrt(ss / depth + eps) * gain";
+    desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
+    check(backward ? gemmepi_linear_backward(context, &desc, &args, NULL)
+                   : gemmepi_linear(context, &desc, &args, NULL));
+}
+
+static void statistics(const student *s) {
+    const gemmepi_operand operands[] = {of_f32("h", GEMMEPI_FULL, 0), of_f32("ss", GEMMEPI_PER_ROW, 1)};
+    void *const pointers[] = {s->h, s->ss};
+    over("ss = row_sum(h * h)", ROWS, WIDTH, NULL, 2, operands, pointers);
+}
+
+/* Half the squares of what y is off, and dy. */
+static double loss_of(const student *s) {
+    const gemmepi_operand operands[] = {of_f32("y", GEMMEPI_FULL, 0), of_f32("t", GEMMEPI_FULL, 0),
+                                        of_f32("loss", GEMMEPI_SCALAR, 1)};
+    void *const pointers[] = {s->y, s->target, s->loss};
+    float loss;
+    statistics(s);
+    layer_behind_norm(s, 0);
+    over("d = y - t; loss = all_sum(d * d / 2)", ROWS, OUT, s->dy, 3, operands, pointers);
+    check(gemmepi_download(context, &loss, s->loss, sizeof loss, NULL));
+    return (double)loss;
+}
+
+/* x += factor g, [rows, columns] */
+static void move(float *x, float *g, double factor, int rows, int columns) {
+    const gemmepi_operand operands[] = {of_f32("x", GEMMEPI_FULL, 0), of_f32("g", GEMMEPI_FULL, 0),
+                                        operand("factor", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
+    void *const pointers[] = {x, g, gemmepi_number(&factor)};
+    over("d = x + factor * g", rows, columns, x, 3, operands, pointers);
+}
+
+/* d_h, which is what a's gradient leaves, with what goes by way of ss. */
+static void finish_gradient_of_h(const student *s) {
+    const gemmepi_operand operands[] = {of_f32("d_a", GEMMEPI_FULL, 0), of_f32("h", GEMMEPI_FULL, 0),
+                                        of_f32("d_ss", GEMMEPI_PER_ROW, 0)};
+    void *const pointers[] = {s->d_h, s->h, s->d_ss};
+    over("d = d_a + 2 * h * d_ss", ROWS, WIDTH, s->d_h, 3, operands, pointers);
+}
+
+/* How far the gradient of h is off a difference of losses, over that. */
+static double error_of_gradient(const student *s) {
+    const double step = 0.01;
+    float d_h[ROWS * WIDTH], direction[ROWS * WIDTH];
+    double slope = 0, difference;
+    (void)loss_of(s);
+    layer_behind_norm(s, 1);
+    finish_gradient_of_h(s);
+    check(gemmepi_download(context, d_h, s->d_h, sizeof d_h, NULL));
+    check(gemmepi_download(context, direction, s->direction, sizeof direction, NULL));
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        slope += (double)d_h[i] * (double)direction[i];
+    move(s->h, s->direction, step, ROWS, WIDTH);
+    difference = loss_of(s);
+    move(s->h, s->direction, -2 * step, ROWS, WIDTH);
+    difference = (difference - loss_of(s)) / (2 * step);
+    move(s->h, s->direction, step, ROWS, WIDTH);
+    return fabs(slope - difference) / fabs(difference);
+}
+
+static void train(void) {
+    student s = {.h = new_floats(ROWS * WIDTH, 2, 0),
+                 .ss = new_floats(ROWS, 0, 0),
+                 .gain = new_floats(WIDTH, 0.5f, 1)};
+    s.w2 = new_floats(WIDTH * OUT, 0.3f, 0), s.y = new_floats(ROWS * OUT, 0, 0),
+    s.target = new_floats(ROWS * OUT, 0, 0);
+    s.dy = new_floats(ROWS * OUT, 0, 0), s.loss = new_floats(1, 0, 0), s.d_h = new_floats(ROWS * WIDTH, 0, 0);
+    s.d_ss = new_floats(ROWS, 0, 0), s.d_gain = new_floats(WIDTH, 0, 0),
+    s.d_w2 = new_floats(WIDTH * OUT, 0, 0);
+    s.direction = new_floats(ROWS * WIDTH, 1, 0);
+    float *const all[] = {s.h,    s.ss,  s.gain, s.w2,     s.y,    s.target,   s.dy,
+                          s.loss, s.d_h, s.d_ss, s.d_gain, s.d_w2, s.direction};
+    (void)loss_of(&s); /* what another layer of that kind gives is the target */
+    move(s.target, s.y, 1, ROWS, OUT);
+    move(s.w2, s.direction, 0.1, WIDTH, OUT), move(s.gain, s.direction, -0.3, 1, WIDTH);
+    const double error = error_of_gradient(&s), first = loss_of(&s);
+    double last = first;
+    for (int step = 0; step < STEPS; step++) {
+        layer_behind_norm(&s, 1);
+        move(s.w2, s.d_w2, -0.003, WIDTH, OUT), move(s.gain, s.d_gain, -0.003, 1, WIDTH);
+        last = loss_of(&s);
+    }
+    printf(
+        "norm trained: the loss goes from %.2f to %.4f in %d steps; h's gradient is a difference's within %.0e\n",
+        first, last, STEPS, error);
+    if (!(error < 0.01) || !(last < first / 100))
+        fail("training", "the gradient is not that of the loss, or nothing was learned");
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        check(gemmepi_free(context, all[i]));
+}
+
 /* ---- the time of both ways ---- */
 
 /* The median of some runs, behind one that plans and compiles, and is asked for its workspace. */
@@ -384,6 +524,7 @@ int main(int argc, char **argv) {
     open_context(device);
     check_way("within the products:", within_products);
     check_way("as a pass:", by_passes);
+    train();
     if (is_small)
         race(64, 128, 128, 128);
     else if (is_host)

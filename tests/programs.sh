@@ -116,7 +116,7 @@ reads_packed_weights() {
 }
 
 has_the_norms_of_plain_loops() {
-    goes build/norm_layer --small "$@" && says 'y is that of plain loops' 2 && says '^saved: the normed matrix, 0.02 MB' 1
+    goes build/norm_layer --small "$@" && says 'y is that of plain loops' 2 && says '^norm trained: the loss goes from' 1 && says '^saved: the normed matrix, 0.02 MB' 1
 }
 
 on_both() { # COMMAND

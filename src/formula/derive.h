@@ -171,21 +171,6 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
     return status ? status : gpi__check_reads(d);
 }
 
-static void gpi__print_gradient(gpi__derivation *d, gpi__text *out) {
-    static const char *const names[] = {"floor", "round", "comparisons", "uniform"};
-    const char *between = "/* derivatives that are 0: ";
-    int i;
-    d->printer.out = out;
-    for (i = 0; i < 4; i++)
-        if (d->has_0 >> i & 1) {
-            gpi__append(out, "%s%s", between, names[i]);
-            between = ", ";
-        }
-    if (d->has_0)
-        gpi__append(out, " */\n");
-    gpi__print_statements(&d->printer);
-}
-
 /* To be given to gpi__delete; NULL with the sentence. */
 static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc,
                                          gpi__derivation **out) {
@@ -209,7 +194,38 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
     return status;
 }
 
+#if !defined GEMMEPI_NO_FORMULA || !defined GEMMEPI_NO_LINEAR
+/* Whether the text has a leaf, or a result in a node's place. */
+static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
+    const gpi__printer *p = &d->printer;
+    int i;
+    for (i = 0; i < d->graph.count; i++)
+        if (p->uses[i] &&
+            (p->labels[i] >= GPI__BY_OPERAND
+                 ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
+                 : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) &&
+                       p->nodes[i].place == which))
+            return 1;
+    return 0;
+}
+#endif
+
 #ifndef GEMMEPI_NO_FORMULA
+static void gpi__print_gradient(gpi__derivation *d, gpi__text *out) {
+    static const char *const names[] = {"floor", "round", "comparisons", "uniform"};
+    const char *between = "/* derivatives that are 0: ";
+    int i;
+    d->printer.out = out;
+    for (i = 0; i < 4; i++)
+        if (d->has_0 >> i & 1) {
+            gpi__append(out, "%s%s", between, names[i]);
+            between = ", ";
+        }
+    if (d->has_0)
+        gpi__append(out, " */\n");
+    gpi__print_statements(&d->printer);
+}
+
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size) {
     gemmepi_allocator allocator = gpi__default_allocator();
     gpi__text out = gpi__text_in(text, size);

@@ -4,6 +4,7 @@
 
 #include "derive.h"
 
+#ifndef GEMMEPI_NO_FORMULA
 /* Names of this thread's lists, and where the next goes: those of the desc and of its list are kept. */
 static GPI__THREAD_LOCAL char gpi__derived_names[GPI__DERIVED_NAMES][GPI__FORMULA_NAME + 4];
 static GPI__THREAD_LOCAL int gpi__next_derived_name;
@@ -77,20 +78,6 @@ static void gpi__list_read(gpi__operand_list *list, const gpi__derivation *d, in
     gpi__list_operand(list, &operand);
 }
 
-/* Whether the text has a leaf, or a result in a node's place. */
-static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
-    const gpi__printer *p = &d->printer;
-    int i;
-    for (i = 0; i < d->graph.count; i++)
-        if (p->uses[i] &&
-            (p->labels[i] >= GPI__BY_OPERAND
-                 ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
-                 : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) &&
-                       p->nodes[i].place == which))
-            return 1;
-    return 0;
-}
-
 static void gpi__list_upstream(gpi__operand_list *list, const gpi__derivation *d, int output) {
     if (!gpi__gradient_reads(d, GPI__OP_UPSTREAM, output))
         return;
@@ -117,7 +104,6 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
     gpi__list_operand(list, &operand);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands,
                                         int count) {
     gemmepi_allocator allocator = gpi__default_allocator();

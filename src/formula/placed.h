@@ -52,13 +52,6 @@ static int64_t gpi__extent_of_operand(int kind, int64_t extent, int64_t period) 
     return kind == GEMMEPI_BLOCKED ? extent / period + (extent % period != 0) : period;
 }
 
-/* Which of its elements is that of a row or column. */
-static int64_t gpi__index_in_operand(int kind, int64_t index, int64_t period) {
-    if (!period)
-        return index;
-    return kind == GEMMEPI_BLOCKED ? index / period : index % period;
-}
-
 /* Whether an operand has an element for several columns, which are read one at a time. */
 static int gpi__is_in_blocks(const gpi__formula_operand *operand, const gpi__placed_operand *place) {
     return operand->kind == GEMMEPI_BLOCKED && place->column_period;

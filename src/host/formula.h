@@ -103,6 +103,13 @@ static int64_t gpi__place_by_strides(const gpi__any_strides *strides, int o, int
     return at;
 }
 
+/* Which of its elements is that of a row or column. */
+static int64_t gpi__index_in_operand(int kind, int64_t index, int64_t period) {
+    if (!period)
+        return index;
+    return kind == GEMMEPI_BLOCKED ? index / period : index % period;
+}
+
 /* Where an operand's element lies. */
 static int64_t gpi__place_of(const gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column) {
     const gpi__placed_operand *place = &h->placed->operands[o];

@@ -74,7 +74,8 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
     if (status)
         return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", is_db ? "desc.db" : "desc.da",
                                     "desc.aux");
-    problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
+    problem->formula->placed.depth = /* of the product that the text is of, not of dA's */
+        draft->task->goes_through ? layer->k : layer->before->k;
     gpi__share_formulas(context, problem);
     return GEMMEPI_OK;
 }

@@ -112,7 +112,7 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
                                           const int64_t extents[2], gpi__desc_of_made *own) {
     gpi__view *view = &problem->views[i], *scale = &problem->views[GPI__SCALE_OF(i)];
     gemmepi_matrix matrix = *gpi__factor_of_desc(desc, i);
-    int64_t lines = extents[matrix.transposed], length = extents[!matrix.transposed], stride;
+    int64_t lines = extents[matrix.transposed != 0], length = extents[!matrix.transposed], stride;
     gemmepi_status status;
     stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
     if (problem->grouping.groups && !matrix.batch_stride && stride > 0) /* one after another */

@@ -5,6 +5,7 @@
 #include "../numbers/convert.h"
 #include "matrices.h"
 
+#ifndef GEMMEPI_NO_FORMULA
 #define GPI__PACK_SOURCES                                                                                  \
     (1u << GEMMEPI_F32 | 1u << GEMMEPI_F64 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 | \
      1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8 | 1u << GEMMEPI_I32)
@@ -285,7 +286,6 @@ static void gpi__pack(const gpi__packing *p, const gpi__pack_block *block) {
         }
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc) {
     gpi__packing p;
     gpi__pack_block block;

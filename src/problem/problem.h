@@ -273,6 +273,11 @@ static int gpi__makes_operands(const gpi__problem *problem) {
     return GPI__HAS_FORMULAS && (problem->made[0].formula || problem->made[1].formula);
 }
 
+/* Whether A and B are read: a formula that reads no v has no use for them. */
+static int gpi__reads_operands(const gpi__problem *problem) {
+    return !GPI__FORMULA(problem) || problem->formula->placed.formula->reads_value;
+}
+
 /* The product that is left once one of its operands is made, if it is. */
 static void gpi__replace_made(gpi__problem *problem, int i) {
     if (!problem->made[i].formula)

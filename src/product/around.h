@@ -47,11 +47,11 @@ static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, in
     return source;
 }
 
-/* Builds the passes that make operands, of those that have elements. Under the build lock. */
+/* Builds the passes that make operands, of those that have elements and are read. Under the build lock. */
 static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *around) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
-    for (i = GPI__A; i <= GPI__B && !status; i++) {
+    for (i = GPI__A; i <= GPI__B && !status && gpi__reads_operands(&around->problem); i++) {
         const gpi__made *made = &around->problem.made[i];
         gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
         if (made->formula && !around->inside.made[i].formula && made->view.bytes)

@@ -246,7 +246,7 @@ static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__ar
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = GPI__A; i <= GPI__B && !status; i++) {
-        if (!problem->made[i].formula || !problem->made[i].view.bytes)
+        if (!problem->made[i].formula || !problem->made[i].view.bytes || !gpi__reads_operands(problem))
             continue;
         own.pointers[i] = made[i] = gpi__new(allocator, gpi__bytes_for(problem->made[i].view.bytes, 1));
         status = made[i] ? gpi__host_make(problem, i, arguments, allocator, made[i]) : GEMMEPI_OUT_OF_MEMORY;
