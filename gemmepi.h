@@ -9993,24 +9993,31 @@ static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
      gpi__reductions[operand->reduction].op != GPI__REDUCE_ARGMAX;
 }
 
-/* Of 4 bits a line, and what is from one to the next, has whole bytes. */
-static gemmepi_status gpi__check_packed(const gpi__kept_formula *kept, const gemmepi_operand *given, int i) {
-  const gpi__view *view = &kept->views[i];
-  int64_t period = kept->placed.operands[i].column_period;
-  const char *field = given->ld % 2                     ? "ld"
-        : given->batch_stride % 2         ? "batch_stride"
-        : period % 2 == 0                 ? NULL
-        : kept->placed.formula->exchanged ? "row_period"
-        : "column_period";
-  GPI__INVALID_IF(field && gpi__is_packed(view->dtype),
-    "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are even numbers", i, field, given->name,
-    (long long)(given->ld % 2             ? given->ld : given->batch_stride % 2 ? given->batch_stride : period),
-    gpi__dtype((gemmepi_dtype)view->dtype)->name);
-  GPI__INVALID_IF(view->length % 2 && gpi__is_packed(view->dtype),
-    "desc.operands[%d].dtype (of %s) is %s, of which a byte has two elements, but a line as "
-    "stored has %lld; accepted are even numbers",
-    i, given->name, gpi__dtype((gemmepi_dtype)view->dtype)->name, (long long)view->length);
+/* Of 4 bits a line has whole bytes, and so has what is from one to the next. who: desc's field; of: behind its own fields, for sentences. */
+static gemmepi_status gpi__check_packed(const gpi__view *view, const char *who, const char *of, int64_t ld,
+  int64_t batch_stride) {
+  const char *type = gpi__dtype((gemmepi_dtype)view->dtype)->name;
+  if (!gpi__is_packed(view->dtype))
+    return GEMMEPI_OK;
+  GPI__INVALID_IF(ld % 2 || batch_stride % 2,
+    "desc.%s.%s%s is %lld; of %s a byte has two elements, so accepted are even numbers", who,
+    ld % 2 ? "ld" : "batch_stride", of, (long long)(ld % 2 ? ld : batch_stride), type);
+  GPI__INVALID_IF(view->length % 2, "desc.%s.dtype%s is %s, of which a byte has two elements, but a line as stored has %lld; "
+    "accepted are even numbers", who, of, type, (long long)view->length);
   return GEMMEPI_OK;
+}
+
+/* The same of an operand, which may have a period. */
+static gemmepi_status gpi__check_packed_operand(const gpi__kept_formula *kept, const gemmepi_operand *given, int i) {
+  int64_t period = kept->placed.operands[i].column_period;
+  char who[32], of[80];
+  GPI__INVALID_IF(gpi__is_packed(kept->views[i].dtype) && period % 2,
+    "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are even numbers",
+    i, kept->placed.formula->exchanged ? "row_period" : "column_period", given->name,
+    (long long)period, gpi__dtype((gemmepi_dtype)kept->views[i].dtype)->name);
+  snprintf(who, sizeof who, "operands[%d]", i);
+  snprintf(of, sizeof of, " (of %s)", given->name);
+  return gpi__check_packed(&kept->views[i], who, of, given->ld, given->batch_stride);
 }
 
 static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given, int i, int64_t items) {
@@ -10029,7 +10036,7 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
   place->scale = given->scale.mode != GEMMEPI_SCALE_NONE;
   place->amax = given->amax;
   gpi__lay_out_operand(kept, i, given->ld);
-  status = gpi__check_packed(kept, given, i);
+  status = gpi__check_packed_operand(kept, given, i);
   if (status)
     return status;
   snprintf(name, sizeof name, "operands[%d]", i);
@@ -10716,6 +10723,13 @@ static void gpi__list_operands(gpi__problem *problem) {
 
 static int gpi__makes_operands(const gpi__problem *problem) {
   return GPI__HAS_FORMULAS && (problem->made[0].formula || problem->made[1].formula);
+}
+
+/* From the caller's order to that of the row-major problem. */
+static void gpi__exchange_made(gpi__problem *problem) {
+  gpi__made a = problem->made[GPI__A];
+  problem->made[GPI__A] = problem->made[GPI__B];
+  problem->made[GPI__B] = a;
 }
 
 /* Whether A and B are read: a formula that reads no v has no use for them. */
@@ -11648,17 +11662,6 @@ static int64_t gpi__stored_length(const gpi__formula *formula, int64_t made) {
         : made / formula->parts;
 }
 
-/* Of 4 bits a line, and what is from one to the next, has whole bytes. */
-static gemmepi_status gpi__check_packed_view(const gemmepi_matrix *matrix, const char *name, const gpi__view *view) {
-  int64_t odd = matrix->ld % 2 ? matrix->ld : matrix->batch_stride;
-  GPI__INVALID_IF(odd % 2, "desc.%s.%s is %lld; of %s a byte has two elements, so accepted are even numbers", name,
-    matrix->ld % 2 ? "ld" : "batch_stride", (long long)odd, gpi__dtype((gemmepi_dtype)view->dtype)->name);
-  GPI__INVALID_IF(view->length % 2,
-    "desc.%s.dtype is %s, of which a byte has two elements, but a line as stored has %lld; accepted are even numbers",
-    name, gpi__dtype((gemmepi_dtype)view->dtype)->name, (long long)view->length);
-  return GEMMEPI_OK;
-}
-
 /* What is stored, checked like any matrix. */
 static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_matmul_desc *desc, int i,
   const int64_t extents[2], gpi__desc_of_made *own) {
@@ -11670,8 +11673,8 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
   if (problem->grouping.groups && !matrix.batch_stride && stride > 0) /* one after another */
     matrix.batch_stride = stride;
   status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents[0], extents[1], desc->order);
-  if (!status && gpi__is_packed(view->dtype))
-    status = gpi__check_packed_view(gpi__factor_of_desc(desc, i), gpi__operand_names[i], view);
+  if (!status)
+    status = gpi__check_packed(view, gpi__operand_names[i], "", matrix.ld, matrix.batch_stride);
   own->stored[i] = *view;
   own->scales[i] = *scale;
   memset(view, 0, sizeof *view);
@@ -11867,13 +11870,10 @@ static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, con
 
 /* Puts what is stored in the place of what is made of it. */
 static gemmepi_status gpi__put_stored(const gemmepi_matmul_desc *desc, gpi__problem *problem, const gpi__desc_of_made *own) {
-  gpi__made made = problem->made[0];
   gemmepi_status status;
   int i;
-  if (problem->exchanged) {
-    problem->made[0] = problem->made[1];
-    problem->made[1] = made;
-  }
+  if (problem->exchanged)
+    gpi__exchange_made(problem);
   for (i = GPI__A; i <= GPI__B; i++)
     if (problem->made[i].formula) {
       problem->made[i].view = problem->views[i];
@@ -18834,7 +18834,7 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__WGMMA_LARGE_ROW 2.4
 #define GPI__MADE_ZERO       1.1 /* times, where weights are made: (b - zero) * scale, */
 #define GPI__MADE_OTHER      1.3 /* what is computed in F32, */
-#define GPI__MADE_WARPS      0.75 /* and by sixteen warps */
+#define GPI__MADE_WARPS      0.75 /* and by sixteen warps: a guess, none was timed */
 #define GPI__WGMMA_FEW       1.5 /* times, of up to 32 rows, for which mma.sync was the faster | 0.08 */
 
 /* The route plain, of 48 random products a quarter off in the mean. */
@@ -36441,7 +36441,6 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
   int exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
   gemmepi_matmul_desc product;
   gpi__problem *problem = &made->problem;
-  gpi__made a;
   gemmepi_status status;
   made->is_given = gpi__layer_makes_operands(desc);
   if (!made->is_given)
@@ -36465,11 +36464,8 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
     return status;
   }
   gpi__share_formulas(context, problem);
-  a = problem->made[0];
-  if (exchanged) {
-    problem->made[0] = problem->made[1];
-    problem->made[1] = a;
-  }
+  if (exchanged)
+    gpi__exchange_made(problem);
   layer->a = exchanged ? made->own.desc.b : made->own.desc.a;
   layer->b = exchanged ? made->own.desc.a : made->own.desc.b;
   layer->operands = made->own.operands;

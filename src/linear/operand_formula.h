@@ -47,7 +47,6 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
     int exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
     gemmepi_matmul_desc product;
     gpi__problem *problem = &made->problem;
-    gpi__made a;
     gemmepi_status status;
     made->is_given = gpi__layer_makes_operands(desc);
     if (!made->is_given)
@@ -71,11 +70,8 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
         return status;
     }
     gpi__share_formulas(context, problem);
-    a = problem->made[0];
-    if (exchanged) {
-        problem->made[0] = problem->made[1];
-        problem->made[1] = a;
-    }
+    if (exchanged)
+        gpi__exchange_made(problem);
     layer->a = exchanged ? made->own.desc.b : made->own.desc.a;
     layer->b = exchanged ? made->own.desc.a : made->own.desc.b;
     layer->operands = made->own.operands;

@@ -117,28 +117,35 @@ static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
            gpi__reductions[operand->reduction].op != GPI__REDUCE_ARGMAX;
 }
 
-/* Of 4 bits a line, and what is from one to the next, has whole bytes. */
-static gemmepi_status gpi__check_packed(const gpi__kept_formula *kept, const gemmepi_operand *given, int i) {
-    const gpi__view *view = &kept->views[i];
+/* Of 4 bits a line has whole bytes, and so has what is from one to the next. who: desc's field; of: behind its own fields, for sentences. */
+static gemmepi_status gpi__check_packed(const gpi__view *view, const char *who, const char *of, int64_t ld,
+                                        int64_t batch_stride) {
+    const char *type = gpi__dtype((gemmepi_dtype)view->dtype)->name;
+    if (!gpi__is_packed(view->dtype))
+        return GEMMEPI_OK;
+    GPI__INVALID_IF(ld % 2 || batch_stride % 2,
+                    "desc.%s.%s%s is %lld; of %s a byte has two elements, so accepted are even numbers", who,
+                    ld % 2 ? "ld" : "batch_stride", of, (long long)(ld % 2 ? ld : batch_stride), type);
+    GPI__INVALID_IF(view->length % 2,
+                    "desc.%s.dtype%s is %s, of which a byte has two elements, but a line as stored has %lld; "
+                    "accepted are even numbers",
+                    who, of, type, (long long)view->length);
+    return GEMMEPI_OK;
+}
+
+/* The same of an operand, which may have a period. */
+static gemmepi_status gpi__check_packed_operand(const gpi__kept_formula *kept, const gemmepi_operand *given,
+                                                int i) {
     int64_t period = kept->placed.operands[i].column_period;
-    const char *field = given->ld % 2                     ? "ld"
-                        : given->batch_stride % 2         ? "batch_stride"
-                        : period % 2 == 0                 ? NULL
-                        : kept->placed.formula->exchanged ? "row_period"
-                                                          : "column_period";
-    GPI__INVALID_IF(field && gpi__is_packed(view->dtype),
+    char who[32], of[80];
+    GPI__INVALID_IF(gpi__is_packed(kept->views[i].dtype) && period % 2,
                     "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are "
                     "even numbers",
-                    i, field, given->name,
-                    (long long)(given->ld % 2             ? given->ld
-                                : given->batch_stride % 2 ? given->batch_stride
-                                                          : period),
-                    gpi__dtype((gemmepi_dtype)view->dtype)->name);
-    GPI__INVALID_IF(view->length % 2 && gpi__is_packed(view->dtype),
-                    "desc.operands[%d].dtype (of %s) is %s, of which a byte has two elements, but a line as "
-                    "stored has %lld; accepted are even numbers",
-                    i, given->name, gpi__dtype((gemmepi_dtype)view->dtype)->name, (long long)view->length);
-    return GEMMEPI_OK;
+                    i, kept->placed.formula->exchanged ? "row_period" : "column_period", given->name,
+                    (long long)period, gpi__dtype((gemmepi_dtype)kept->views[i].dtype)->name);
+    snprintf(who, sizeof who, "operands[%d]", i);
+    snprintf(of, sizeof of, " (of %s)", given->name);
+    return gpi__check_packed(&kept->views[i], who, of, given->ld, given->batch_stride);
 }
 
 static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given, int i,
@@ -160,7 +167,7 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
     place->scale = given->scale.mode != GEMMEPI_SCALE_NONE;
     place->amax = given->amax;
     gpi__lay_out_operand(kept, i, given->ld);
-    status = gpi__check_packed(kept, given, i);
+    status = gpi__check_packed_operand(kept, given, i);
     if (status)
         return status;
     snprintf(name, sizeof name, "operands[%d]", i);

@@ -92,21 +92,6 @@ static int64_t gpi__stored_length(const gpi__formula *formula, int64_t made) {
                                        : made / formula->parts;
 }
 
-/* Of 4 bits a line, and what is from one to the next, has whole bytes. */
-static gemmepi_status gpi__check_packed_view(const gemmepi_matrix *matrix, const char *name,
-                                             const gpi__view *view) {
-    int64_t odd = matrix->ld % 2 ? matrix->ld : matrix->batch_stride;
-    GPI__INVALID_IF(
-        odd % 2, "desc.%s.%s is %lld; of %s a byte has two elements, so accepted are even numbers", name,
-        matrix->ld % 2 ? "ld" : "batch_stride", (long long)odd, gpi__dtype((gemmepi_dtype)view->dtype)->name);
-    GPI__INVALID_IF(
-        view->length % 2,
-        "desc.%s.dtype is %s, of which a byte has two elements, but a line as stored has %lld; accepted are "
-        "even numbers",
-        name, gpi__dtype((gemmepi_dtype)view->dtype)->name, (long long)view->length);
-    return GEMMEPI_OK;
-}
-
 /* What is stored, checked like any matrix. */
 static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_matmul_desc *desc, int i,
                                           const int64_t extents[2], gpi__desc_of_made *own) {
@@ -119,8 +104,8 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
         matrix.batch_stride = stride;
     status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents[0], extents[1],
                                  desc->order);
-    if (!status && gpi__is_packed(view->dtype))
-        status = gpi__check_packed_view(gpi__factor_of_desc(desc, i), gpi__operand_names[i], view);
+    if (!status)
+        status = gpi__check_packed(view, gpi__operand_names[i], "", matrix.ld, matrix.batch_stride);
     own->stored[i] = *view;
     own->scales[i] = *scale;
     memset(view, 0, sizeof *view);
@@ -331,13 +316,10 @@ static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, con
 /* Puts what is stored in the place of what is made of it. */
 static gemmepi_status gpi__put_stored(const gemmepi_matmul_desc *desc, gpi__problem *problem,
                                       const gpi__desc_of_made *own) {
-    gpi__made made = problem->made[0];
     gemmepi_status status;
     int i;
-    if (problem->exchanged) {
-        problem->made[0] = problem->made[1];
-        problem->made[1] = made;
-    }
+    if (problem->exchanged)
+        gpi__exchange_made(problem);
     for (i = GPI__A; i <= GPI__B; i++)
         if (problem->made[i].formula) {
             problem->made[i].view = problem->views[i];

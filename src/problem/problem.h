@@ -273,6 +273,13 @@ static int gpi__makes_operands(const gpi__problem *problem) {
     return GPI__HAS_FORMULAS && (problem->made[0].formula || problem->made[1].formula);
 }
 
+/* From the caller's order to that of the row-major problem. */
+static void gpi__exchange_made(gpi__problem *problem) {
+    gpi__made a = problem->made[GPI__A];
+    problem->made[GPI__A] = problem->made[GPI__B];
+    problem->made[GPI__B] = a;
+}
+
 /* Whether A and B are read: a formula that reads no v has no use for them. */
 static int gpi__reads_operands(const gpi__problem *problem) {
     return !GPI__FORMULA(problem) || problem->formula->placed.formula->reads_value;
