@@ -486,6 +486,19 @@ static gemmepi_status force(gemmepi_plan *made, const gpi__candidate *candidate)
 
 static int runs;
 
+/* Whether the shape takes the product with the formula inside. A plan, which compiles kernels, is not needed to tell. */
+static int is_taken(const gemmepi_matmul_desc *desc, const gpi__candidate *candidate) {
+    gpi__problem problem, inside;
+    int result;
+    CHECK(gpi__convert_problem(device.context, desc, 256, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    CHECK(!gpi__not_inside(&problem), "%s: %s", desc->formula, gpi__not_inside(&problem));
+    inside = gpi__problem_inside(&problem);
+    result = takes(candidate, &inside);
+    gpi__drop_formulas(device.context, &problem);
+    return result;
+}
+
 static void drop_world(world *w) {
     int i;
     drop_table(&w->a), drop_table(&w->b), drop_table(&w->d);
@@ -503,28 +516,24 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     void *pointers[MOST];
     gemmepi_matmul_desc desc;
     gemmepi_matmul_args args;
-    gpi__problem inside;
     gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
-    gemmepi_status status;
     world w;
-    int i, is_fp8 = cut >= FIRST_FP8, has_long_k = candidate.parts > 1 || cut < SM90_CUTS || is_fp8;
+    int i, is_forced, is_fp8 = cut >= FIRST_FP8,
+                      has_long_k = candidate.parts > 1 || cut < SM90_CUTS || is_fp8;
     make_world(&w, c, m, n, has_long_k ? 1088 : 160, odd, is_fp8 || ((cut ^ odd) & 1),
                is_fp8 && gpi__sm90_fp8_shapes[candidate.shape].ping_pong ? 2 : is_fp8);
     candidate.applied = odd;
     w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
-    CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (!plan) {
+    if (!is_taken(&desc, &candidate)) {
         drop_world(&w);
         return;
     }
-    CHECK(!gpi__not_inside(gpi__asked((gpi__matmul_plan *)plan)), "%s: %s", c->formula,
-          gpi__not_inside(gpi__asked((gpi__matmul_plan *)plan)));
-    inside = gpi__problem_inside(gpi__asked((gpi__matmul_plan *)plan));
-    status = takes(&candidate, &inside) ? force(plan, &candidate) : GEMMEPI_UNSUPPORTED;
-    CHECK(!status || !takes(&candidate, &inside), "%s: %s", c->formula, gemmepi_last_error());
-    if (!status) {
+    CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    is_forced = plan && force(plan, &candidate) == GEMMEPI_OK;
+    CHECK(is_forced, "%s: %s", c->formula, gemmepi_last_error());
+    if (is_forced) {
         CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK &&
                   gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
