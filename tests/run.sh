@@ -89,7 +89,7 @@ test-all)
     ;;
 test)
     share=4 seconds=240
-    has_gpu && share=96 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=4000
+    has_gpu && share=128 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=4000
     ;;
 *)
     share=16 seconds=100
