@@ -86,16 +86,21 @@ __device__ inline void multiply_16(F16, float (&sums)[4], const u32 (&weights)[4
         : "r"(weights[0]), "r"(weights[1]), "r"(weights[2]), "r"(weights[3]), "r"(first), "r"(second));
 }
 
-// Of eight of a lane's k: what is multiplied. All of its products with the same 16 of k lie between two of one sum.
+// Of eight of a lane's k, of which so many are left: what is multiplied. All of its products with the same 16 of k lie between two of one sum.
 template <class Of>
-__device__ inline void add_octet(const Four (&bytes)[SIXTEENS * 2], const Four (&rows)[OCTETS], int octet_of_k,
-                                 const Of (&of)[2 * SIXTEENS],                                 int left, Octet (&sums)[OCTETS]) {
+__device__ inline void add_octet(const Four (&bytes)[SIXTEENS * 2], const Four (&rows)[OCTETS], int octet_of_k, const Of (&of)[2 * SIXTEENS], int left,
+                                 Octet (&sums)[OCTETS]) {
     u32 weights[SIXTEENS][2][4];
 #pragma unroll
     for (int i = 0; i < SIXTEENS * 8; i++) {
         int j = i / 2 % 2, second = i / 4 % 2, sixteen = i / 8, line = sixteen * 2 + i % 2, pair = octet_of_k * 4 + j * 2 + second;
         weights[sixteen][j][i % 2 + second * 2] =
-            make_two(In(), bytes[line].at[pair / PAIRS_OF_WORD % 4], pair % PAIRS_OF_WORD, of[line], left - pair * 2);
+            make_two(In(), bytes[line].at[pair / PAIRS_OF_WORD % 4], pair % PAIRS_OF_WORD, of[line]);
+    }
+    if (MADE && left < 8) {
+#pragma unroll
+        for (int i = 0; i < SIXTEENS * 8; i++)
+            weights[i / 8][i / 4 % 2][i % 4] = cut_two(weights[i / 8][i / 4 % 2][i % 4], left - i / 4 % 2 * 4 - i / 2 % 2 * 2);
     }
 #pragma unroll
     for (int j = 0; j < 2; j++)
@@ -118,7 +123,7 @@ __device__ inline void add_octets(const Four (&bytes)[SIXTEENS * 2], const u8 *a
 #pragma unroll
         for (int octet = 0; octet < OCTETS; octet++)
             rows[octet] = *reinterpret_cast<const Four *>(unit + octet * 8 * A_LINE);
-        add_octet(bytes, rows, i, of, left, sums);
+        add_octet(bytes, rows, i, of, left - i * 8, sums);
     }
 }
 
@@ -136,10 +141,10 @@ __device__ inline void add_products(const Stage &stage, int k_end, const Held_fo
 #pragma unroll
     for (int first = 0; first < OCTETS_OF_K; first += AT_ONCE) {
         Of_columns_made of;
-        if (MADE && read_columns(stage, own_k + first * 8, held, of)) {
+        if (MADE && read_columns(stage, own_k + first * 8, held, of) && stage.k + STEP <= k_end) {
             Pairs_of_columns pairs;
             in_pairs_of_columns(of, pairs);
-            add_octets(bytes, a, own_k, first, AT_ONCE, pairs, 0, sums);
+            add_octets(bytes, a, own_k, first, AT_ONCE, pairs, STEP, sums);
         } else {
             add_octets(bytes, a, own_k, first, AT_ONCE, of, k_end - stage.k - own_k, sums);
         }

@@ -229,16 +229,16 @@ typedef u32 Fragments[STEPS][4];
 
 // Of a slice's instructions along k so many, which are of one group.
 template <class Of>
-__device__ inline void make_steps(const u32 (&pairs)[STEPS][4], int first, int count, const Of (&of)[2], int left, Fragments &made) {
+__device__ inline void make_steps(const u32 (&pairs)[STEPS][4], int first, int count, const Of (&of)[2], Fragments &made) {
 #pragma unroll
     for (int step = first; step < first + count; step++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            made[step][i] = make_two(In(), pairs[step][i], 0, of[i % 2], left - step * 16 - i / 2 * 8);
+            made[step][i] = make_two(In(), pairs[step][i], 0, of[i % 2]);
 }
 __device__ inline void make_slice(const Stage &stage, int k_end, const u8 *line, const Held_for_made &held, Fragments &made) {
     constexpr int AT_ONCE = MADE_GROUP && MADE_GROUP < SLICE ? MADE_GROUP / 16 : STEPS;
-    int own_k = warpgroup_of_k() * SLICE, left = k_end - stage.k - own_k - (int)threadIdx.x % 4 * 2;
+    int own_k = warpgroup_of_k() * SLICE, left = k_end - stage.k - own_k;
     u32 pairs[STEPS][4];
     load_pairs(line + stage.at, pairs);
 #pragma unroll
@@ -247,10 +247,15 @@ __device__ inline void make_slice(const Stage &stage, int k_end, const u8 *line,
         if (MADE && read_columns(stage, own_k + first * 16, held, of)) {
             Pairs_of_columns own;
             in_pairs_of_columns(of, own);
-            make_steps(pairs, first, AT_ONCE, own, 0, made);
+            make_steps(pairs, first, AT_ONCE, own, made);
         } else {
-            make_steps(pairs, first, AT_ONCE, of, left, made);
+            make_steps(pairs, first, AT_ONCE, of, made);
         }
+    }
+    if (MADE && left < SLICE) {
+#pragma unroll
+        for (int i = 0; i < STEPS * 4; i++)
+            made[i / 4][i % 4] = cut_two(made[i / 4][i % 4], left - i / 4 * 16 - i / 2 % 2 * 8 - (int)threadIdx.x % 4 * 2);
     }
 }
 

@@ -203,22 +203,25 @@ template <class In> __device__ inline In_pairs in_pairs(In, const Of_group &of) 
     return {round_two(In(), scale, scale), round_two(In(), minus, minus)};
 }
 
-// A pair, where 16 bits are enough, and else; left: of k from the pair on, of what is not there a text may be no number.
-template <class In> __device__ inline u32 make_two(In, u32 word, int j, const In_pairs &of, int) {
+// A pair, where 16 bits are enough, and else.
+template <class In> __device__ inline u32 make_two(In, u32 word, int j, const In_pairs &of) {
     if constexpr (IS_PACKED<Stored> && !SAME<Stored, E2M1>)
         return multiply_two(In(), add_two(In(), mark_nibbles(In(), word, j), of.minus_zero), of.scale);
     u32 two = widen_two(In(), word, j);
     return multiply_two(In(), MADE_FORM == 2 ? add_two(In(), two, of.minus_zero) : two, of.scale);
 }
-template <class In> __device__ inline u32 make_two(In, u32 word, int j, const Of_group &of, int left) {
+template <class In> __device__ inline u32 make_two(In, u32 word, int j, const Of_group &of) {
     if constexpr (!MADE) {
         return widen_two(In(), word, j);
     } else {
         float x[2];
         two_to_floats(word, j, x);
-        x[0] = made_of(x[0], of.o), x[1] = made_of(x[1], of.o);
-        if (MADE_FORM == 0)
-            x[0] = left > 0 ? x[0] : 0, x[1] = left > 1 ? x[1] : 0;
-        return round_two(In(), x[0], x[1]);
+        return round_two(In(), made_of(x[0], of.o), made_of(x[1], of.o));
     }
+}
+
+// What of a pair is there, of so much of k that is left from the pair on. A text, or an infinite scale, may make no number of the zeros
+// behind it, and no number times A's zeros is none.
+__device__ inline u32 cut_two(u32 two, int left) {
+    return left > 1 ? two : left > 0 ? two & 0xffff : 0;
 }

@@ -19,6 +19,7 @@ typedef struct making {
     int zeros_are_odd;  /* halves of whole numbers, which 16 bits have not room for beside a mark */
     const char *result; /* D's formula, or NULL */
     int with_alpha;
+    int ends_infinite; /* the scale of each third column's last group */
 } making;
 
 static const making makings[] = {
@@ -40,6 +41,13 @@ static const making makings[] = {
     {GEMMEPI_I4, GEMMEPI_F16, "b", GEMMEPI_F16, GEMMEPI_F32, 128, 1, 0, "d = relu(v) + bias", 0},
 };
 enum { MAKINGS = GPI__COUNT(makings) };
+
+static const making endings[] = {
+    {GEMMEPI_U4, GEMMEPI_F16, "(b - zero) * scale", GEMMEPI_F16, GEMMEPI_F16, 128, 1, 0, NULL, 0, 1},
+    {GEMMEPI_I8, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_F32, 64, 1, 0, NULL, 0, 1},
+    {GEMMEPI_E2M1, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_BF16, 32, 1, 0, NULL, 0, 1},
+    {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_F32, GEMMEPI_F32, 64, 1, 1, NULL, 0, 1},
+};
 
 /* A stored_tensor of so many lines: numbers, and bytes on the device. */
 typedef struct stored_tensor {
@@ -72,6 +80,7 @@ static double value_of_code(gemmepi_dtype dtype, int code) {
 }
 
 /* Numbers between least and most, or codes where both are 0; what lies beside is anything. */
+static int ends_infinite; /* what is drawn: in each third line */
 static stored_tensor tensor_of(gemmepi_dtype dtype, int64_t lines, int64_t length, int64_t unit,
                                int64_t items, rng *r, double least, double most, double step) {
     stored_tensor t;
@@ -88,6 +97,8 @@ static stored_tensor tensor_of(gemmepi_dtype dtype, int64_t lines, int64_t lengt
     for (i = 0; i < count; i++) {
         double x = least + step * rng_below(r, (int)((most - least) / step) + 1);
         int code = rng_below(r, 16);
+        if (ends_infinite && i / t.ld % 3 == 0 && i % t.ld == length - 1)
+            x = INFINITY;
         if (is_packed(dtype)) {
             bytes[i / 2] = (char)(bytes[i / 2] | code << 4 * (i % 2));
             t.values[i] = value_of_code(dtype, code);
@@ -138,13 +149,17 @@ static drawn draw(const making *of, const gpi__weights_shape *shape, uint64_t se
     w.k = (is_packed(of->stored) ? 2 : 1) * (1 + rng_below(&r, LARGEST_K / 2));
     w.k += shape->parts > 1 ? 1024 * shape->parts : 0;
     w.batch = rng_one_in(&r, 4) ? 2 : 1;
+    if (of->ends_infinite)
+        w.k = w.k / of->group * of->group + 2;
     lines = (w.n + of->columns - 1) / of->columns,
     length = of->group ? (w.k + of->group - 1) / of->group : w.n;
     lines = of->group ? lines : 1;
-    w.a = tensor_of(of->a, w.m, w.k, 8, w.batch, &r, -1, 1, 1.0 / 64);
+    w.a = tensor_of(of->a, w.m, w.k, 8, w.batch, &r, of->ends_infinite ? 0.125 : -1, 1, 1.0 / 64);
     w.b = tensor_of(of->stored, w.n, w.k, is_packed(of->stored) ? 32 : 16, rng_one_in(&r, 2) ? w.batch : 1,
                     &r, -100, 100, 1);
+    ends_infinite = of->ends_infinite;
     w.scale = tensor_of(of->scale, lines, length, 4, rng_one_in(&r, 2) ? w.batch : 1, &r, 0.5, 2, 1.0 / 128);
+    ends_infinite = 0;
     w.zero = tensor_of(of->zero, lines, length, 4, 1, &r, 0, 15, of->zeros_are_odd ? 1.0 / 32 : 1);
     w.bias = tensor_of(GEMMEPI_F32, 1, w.n, 4, 1, &r, -4, 4, 0.25);
     w.one = tensor_of(GEMMEPI_F32, 1, 1, 1, 1, &r, -1, 1, 0.25);
@@ -255,6 +270,8 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
     return forced;
 }
 
+static int infinite; /* how many numbers were to be */
+
 static int64_t run_and_compare(drawn *w, const gemmepi_plan *plan, int64_t *checked) {
     gemmepi_matmul_args args;
     double alpha = 1.5;
@@ -276,7 +293,11 @@ static int64_t run_and_compare(drawn *w, const gemmepi_plan *plan, int64_t *chec
                 float have = got[item * w->d.stride + row * w->d.ld + column];
                 double bound = 0, want = column < columns ? expected_of(w, item, row, column, &bound) : 7;
                 ++*checked;
-                if (!(fabs(have - want) <= bound) && wrong++ == 0)
+                infinite += isinf(want) != 0;
+                if (!(isfinite(want) ? fabs(have - want) <= bound
+                      : isnan(want)  ? isnan(have)
+                                     : have == want) &&
+                    wrong++ == 0)
                     printf("  item %d, row %d, column %d: %g, expected %g, bound %g\n", (int)item, (int)row,
                            (int)column, have, want, bound);
             }
@@ -286,28 +307,41 @@ static int64_t run_and_compare(drawn *w, const gemmepi_plan *plan, int64_t *chec
 
 static int shape_here;
 
+/* Whether the shape takes it. */
+static int run_case(const making *of, uint64_t seed) {
+    drawn w = draw(of, &gpi__weights_shapes[shape_here], seed);
+    gemmepi_matmul_desc desc;
+    gemmepi_plan *plan;
+    int runs;
+    describe(&w, &desc);
+    plan = plan_as(&desc, shape_here, !of->with_alpha);
+    runs = plan != NULL;
+    if (plan) {
+        int64_t checked = 0, wrong = run_and_compare(&w, plan, &checked);
+        CHECK(!wrong, "shape %d, seed %d (%s): %d of %d are wrong; m %d, n %d, k %d, batch %d", shape_here,
+              (int)seed, of->text, (int)wrong, (int)checked, (int)w.m, (int)w.n, (int)w.k, (int)w.batch);
+    }
+    gemmepi_plan_destroy(plan);
+    free_drawn(&w);
+    return runs;
+}
+
 static void the_shape_makes_what_the_text_says(void) {
     int least = sizes * (cases_taken ? cases_taken : 1), i, c, size, runs = 0;
     for (i = 0; i < MAKINGS && (!cases_taken || runs < least); i++)
-        for (c = (i + shape_here * cases_taken) % MAKINGS, size = 0; size < sizes; size++) {
-            drawn w = draw(&makings[c], &gpi__weights_shapes[shape_here],
-                           (uint64_t)(1000 * shape_here + 50 * c + size));
-            gemmepi_matmul_desc desc;
-            gemmepi_plan *plan;
-            describe(&w, &desc);
-            plan = plan_as(&desc, shape_here, !makings[c].with_alpha);
-            if (plan) {
-                int64_t checked = 0, wrong = run_and_compare(&w, plan, &checked);
-                CHECK(!wrong,
-                      "shape %d, case %d (%s), size %d: %d of %d are wrong; m %d, n %d, k %d, batch %d",
-                      shape_here, c, makings[c].text, size, (int)wrong, (int)checked, (int)w.m, (int)w.n,
-                      (int)w.k, (int)w.batch);
-                runs++;
-            }
-            gemmepi_plan_destroy(plan);
-            free_drawn(&w);
-        }
+        for (c = (i + shape_here * cases_taken) % MAKINGS, size = 0; size < sizes; size++)
+            runs += run_case(&makings[c], (uint64_t)(1000 * shape_here + 50 * c + size));
     CHECK(runs >= least / 2, "shape %d: %d runs", shape_here, runs);
+}
+
+/* Beyond k a stage has zeros, and infinity times zero is no number. */
+static void an_infinite_scale_of_the_last_group_is_of_that_alone(void) {
+    int i, runs = 0;
+    infinite = 0;
+    for (i = 0; i < (int)GPI__COUNT(endings) && runs < sizes; i++)
+        runs += run_case(&endings[(i + shape_here) % GPI__COUNT(endings)],
+                         (uint64_t)(60000 + 50 * shape_here + i));
+    CHECK(runs > 0 && infinite > 0, "shape %d: %d runs, %d numbers are infinite", shape_here, runs, infinite);
 }
 
 int main(int argc, char **argv) {
@@ -332,8 +366,10 @@ int main(int argc, char **argv) {
         return test_finish();
     }
     for (shape_here = 0; shape_here < SHAPES; shape_here++)
-        if (only < 0 || only == shape_here)
+        if (only < 0 || only == shape_here) {
             RUN(the_shape_makes_what_the_text_says);
+            RUN(an_infinite_scale_of_the_last_group_is_of_that_alone);
+        }
     test_device_close(&device);
     return test_finish();
 }
