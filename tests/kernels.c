@@ -1,16 +1,15 @@
 /* kernels [--jobs N] [--only FAMILY] [--all] FOLDER: compiles a representative set of specialisations of every kernel family (or
    of one), with the NVRTC of this machine and the library's own code, for every architecture that the family is for, into
    FOLDER/NAME.ARCH.cubin. Needs no GPU. With --all every one for every architecture, which takes a processor most of an hour.
+   The family drawn is what 300 random problems run on each of seven chips, one kernel in ten without --all. FOLDER/NAME.ARCH.txt says what was
+   compiled, and what its launches ask for; machine_code.py reads both.
 
    A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame),
    or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
    there is no NVRTC. */
-#include "device/compile.h"
-#include "elementwise/formula_pass.h"
-#include "elementwise/plan.h"
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#include "drawn_kernels.h"
 #include "extra.h"
-#include "grouped/plan.h"
-#include "product/plan.h"
 
 #include <ctype.h>
 #include <time.h>
@@ -79,13 +78,17 @@ static const family small_parts_inside = {"small_parts_inside", "gemm_small.cu",
 static const family weights_inside = {"weights_inside", "gemm_weights.cu", 90, NULL, 0};
 static const family weights_wgmma_inside = {"weights_wgmma_inside", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
 
+static const family drawn = {"drawn", NULL, 0, NULL, 0};
+
 /* One cubin. */
 typedef struct kernel {
     const family *family;
+    const char *file;
     char name[96];
     char target[16];
     int arch;
     const char *prologue;
+    const char *launches; /* lines "launch ENTRY THREADS SHARED", of those that are drawn */
 } kernel;
 
 static kernel kernels[MAX_KERNELS];
@@ -102,10 +105,18 @@ static int is_listed(const family *of, const char *prologue, const char *target)
     return 0;
 }
 
+static char *copy_of(const char *text) {
+    char *copy = (char *)malloc(strlen(text) + 1);
+    if (!copy) {
+        printf("there is no memory for a prologue\n");
+        exit(1);
+    }
+    return strcpy(copy, text);
+}
+
 static void add_target(const family *of, const char *name, const char *prologue, const char *target,
                        int arch) {
     kernel *added = &kernels[kernel_count];
-    char *copy;
     if (is_listed(of, prologue, target))
         return;
     if (kernel_count == MAX_KERNELS) {
@@ -114,16 +125,12 @@ static void add_target(const family *of, const char *name, const char *prologue,
     }
     kernel_count++;
     added->family = of;
+    added->file = of->file;
     added->arch = arch;
+    added->launches = "";
     snprintf(added->name, sizeof added->name, "%s_%s", of->name, name);
     snprintf(added->target, sizeof added->target, "%s", target);
-    copy = (char *)malloc(strlen(prologue) + 1);
-    added->prologue = copy;
-    if (!copy) {
-        printf("there is no memory for a prologue\n");
-        exit(1);
-    }
-    strcpy(copy, prologue);
+    added->prologue = copy_of(prologue);
 }
 
 /* A few specialisations are for every architecture that their family is for, the others for that of the table and one more:
@@ -2204,6 +2211,62 @@ static void list_kernels(void) {
         add_plain(&products[i]);
 }
 
+/* >>what drawn problems run */
+
+enum { DRAWN_PROBLEMS = 300, DRAWN_SHARE = 10 };
+
+/* Chips with the multiprocessors of one card of each: RTX 2080 Ti, A100, RTX 3080 Ti, RTX 4090, H100, B200, RTX 5090. */
+static const struct {
+    int arch, multiprocessors;
+} drawn_chips[] = {{75, 68}, {80, 108}, {86, 80}, {89, 128}, {90, 132}, {100, 148}, {120, 170}};
+
+static int is_known_arch(int arch) {
+    int i = 0;
+    while (i < arch_count && archs[i] != arch)
+        i++;
+    return i < arch_count;
+}
+
+static void add_drawn(int i, int arch) {
+    const drawn_kernel *from = &drawn_kernels[i];
+    int before = kernel_count, j;
+    char name[96], launches[512];
+    gpi__text text = gpi__text_in(launches, sizeof launches);
+    if (asked++ % (takes_all ? share : share * DRAWN_SHARE))
+        return;
+    snprintf(name, sizeof name, "%d_%.60s", i, from->file);
+    add_target(&drawn, name, from->prologue, from->target, arch);
+    if (kernel_count == before)
+        return;
+    for (j = 0; j < MOST_ENTRIES && from->launches[j].entry[0]; j++)
+        gpi__append(&text, "launch %s %d %d\n", from->launches[j].entry, from->launches[j].threads,
+                    from->launches[j].shared);
+    kernels[before].file = from->file;
+    kernels[before].launches = copy_of(launches);
+}
+
+static void list_drawn(void) {
+    size_t chip;
+    int i;
+    if (only[0] && strcmp(only, drawn.name) != 0)
+        return;
+    asked = 0;
+    for (chip = 0; chip < GPI__COUNT(drawn_chips); chip++) {
+        if (!is_known_arch(drawn_chips[chip].arch))
+            continue;
+        if (draw_kernels(drawn_chips[chip].arch, drawn_chips[chip].multiprocessors, DRAWN_PROBLEMS) <
+            DRAWN_PROBLEMS) {
+            printf("a drawn problem does not run on sm_%d: %s\n", drawn_chips[chip].arch,
+                   gemmepi_last_error());
+            exit(1);
+        }
+        for (i = 0; i < drawn_count; i++) {
+            add_drawn(i, drawn_chips[chip].arch);
+            free(drawn_kernels[i].prologue);
+        }
+    }
+}
+
 /* >>one kernel */
 
 typedef struct outcome {
@@ -2262,6 +2325,18 @@ static int write_file(const char *path, const gpi__image *image) {
     return (!file || fclose(file) == 0) && whole;
 }
 
+/* What machine_code.py reads next to a cubin. */
+static int write_description(const kernel *what, const char *folder) {
+    char path[1024];
+    FILE *file;
+    int whole;
+    snprintf(path, sizeof path, "%s/%s.%s.txt", folder, what->name, what->target);
+    file = fopen(path, "wb");
+    whole = file && fprintf(file, "file %s\narch %d\n%s%s", what->file, what->arch, what->launches,
+                            what->prologue) > 0;
+    return (!file || fclose(file) == 0) && whole;
+}
+
 static void compile_kernel(const gpi__nvrtc *nvrtc, int index, const char *folder, outcome *result) {
     gemmepi_allocator allocator = gpi__default_allocator();
     const kernel *what = &kernels[index];
@@ -2273,15 +2348,14 @@ static void compile_kernel(const gpi__nvrtc *nvrtc, int index, const char *folde
     result->index = index;
     result->passed = 1;
     memcpy(target.name, what->target, sizeof what->target);
-    if (gpi__compile(nvrtc, &allocator, what->family->file, what->prologue, &target, &image, &log) !=
-        GEMMEPI_OK) {
+    if (gpi__compile(nvrtc, &allocator, what->file, what->prologue, &target, &image, &log) != GEMMEPI_OK) {
         complain(result, "%s", gemmepi_last_error());
     } else {
         read_report(log ? log : "", result);
         snprintf(path, sizeof path, "%s/%s.%s.cubin", folder, what->name, what->target);
         if (image.size < 4 || memcmp(image.data, "\177ELF", 4) != 0)
             complain(result, "the cubin is no ELF file%s", "");
-        else if (!write_file(path, &image))
+        else if (!write_file(path, &image) || !write_description(what, folder))
             complain(result, "cannot write %s", path);
         gpi__delete(&allocator, image.data);
     }
@@ -2444,6 +2518,7 @@ int main(int argc, char **argv) {
     list_formulas();
     list_inside();
     list_inside_groups();
+    list_drawn();
     check_layouts();
     if (kernel_count == 0) {
         printf("FAIL kernels: there is no family %s\n0 passed, 1 failed, 0 skipped\n", only);

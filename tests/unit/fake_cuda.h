@@ -28,6 +28,7 @@ typedef struct fake_launch {
     const char *entry;
     const void *params;
     unsigned grid, block_x, block_y, shared;
+    int program; /* its kernel's place among all that were compiled */
 } fake_launch;
 
 /* What cublasLtMatmul was called with: hashes of what its descriptors were told. */
@@ -61,6 +62,7 @@ static struct {
     int refuses_fast;      /* there is no answer with fast accumulation */
     int archs_are_newer;   /* NVRTC knows newer architectures alone */
     int other_arch;        /* the chip's; 0: DEVICE_ARCH */
+    int multiprocessors;   /* 0: 132 */
     int newest_target;     /* of NVRTC's; 0: the chip's architecture */
     int other_nvrtc;       /* NVRTC's version, 124 for 12.4; 0: 13.0 */
     int serialises_wgmma;  /* ptxas says so of every kernel */
@@ -89,6 +91,7 @@ static struct {
     long lt_nowhere;  /* of them those whose result goes to NULL */
     int epilogues[8]; /* of the first calls of cublasLtMatmul */
     long compilations, programs, archs_told, archs_spared;
+    long created;        /* programs, ever */
     long compiling, met; /* now; and most at a time */
     long wrong_context,
         spoiled_captures; /* calls that need the primary context to be current, and found another */
@@ -105,7 +108,7 @@ static struct {
         stale_launches; /* graphs launched after memory was freed that they may have captured */
     /* what each launch is shown to, if to anything */
     void (*watch)(const fake_launch *launch);
-    void (*reads)(const char *source);                                /* and each source that is compiled */
+    void (*reads)(const char *file, const char *source);              /* and each source that is compiled */
     void (*multiplies)(const fake_product *product);                  /* and each product of cuBLASLt's */
     void (*clears)(const void *to, unsigned char value, size_t size); /* and each memory that is set */
 } gpu;
@@ -247,7 +250,8 @@ FAKE(cuDeviceGetAttribute)(int *value, int attribute, gpi__cu_device device) {
                  ? (gpu.memory_is_unknown ? 0 : 2619000) /* an H100's */
              : attribute == GPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH
                  ? (gpu.memory_is_unknown ? 0 : 5120)
-                 : 132;
+             : gpu.multiprocessors ? gpu.multiprocessors
+                                   : 132;
     return broken("cuDeviceGetAttribute");
 }
 FAKE(cuDevicePrimaryCtxRetain)(gpi__cu_context *context, gpi__cu_device device) {
@@ -498,9 +502,9 @@ FAKE(cuThreadExchangeStreamCaptureMode)(int *mode) {
     *mode = previous;
     return 0;
 }
-/* A module is what its launches may ask for of shared memory, until more is given, and the kernel that was taken of it. */
+/* A module is what its launches may ask for of shared memory, until more is given, its program's number, and the kernel that was taken of it. */
 typedef struct fake_module {
-    int shared;
+    int shared, program;
     char entry[100];
 } fake_module;
 FAKE(cuModuleLoadData)(gpi__cu_module *module, const void *image) {
@@ -510,6 +514,8 @@ FAKE(cuModuleLoadData)(gpi__cu_module *module, const void *image) {
         return GPI__CUDA_ERROR_INVALID_IMAGE;
     *module = (gpi__cu_module)calloc(1, sizeof(fake_module));
     ((fake_module *)(void *)*module)->shared = 48 << 10;
+    ((fake_module *)(void *)*module)->program =
+        ((const char *)image)[5] == 'c' ? atoi((const char *)image + strlen("fake cubin ")) : -1;
     count(&gpu.modules, 1);
     return 0;
 }
@@ -582,6 +588,7 @@ static int launch_fake(gpi__cu_function function, unsigned grid_x, unsigned bloc
         fake_launch launch;
         launch.entry = module->entry, launch.params = parameters[0];
         launch.grid = grid_x, launch.block_x = block_x, launch.block_y = block_y, launch.shared = shared_size;
+        launch.program = module->program;
         gpu.watch(&launch);
     }
     if (block_x == GPI__SM90_THREADS) {
@@ -657,8 +664,9 @@ FAKE(nvrtcCreateProgram)
         !header_names[0])
         return GPI__NVRTC_ERROR_INVALID_INPUT;
     if (gpu.reads)
-        gpu.reads(source);
-    *program = (gpi__nvrtc_program)malloc(1);
+        gpu.reads(name, source);
+    *program = (gpi__nvrtc_program)malloc(sizeof(long));
+    *(long *)(void *)*program = book(&gpu.created, 1) - 1;
     if (!gpu.meeting)
         copy_text(gpu.last_source, sizeof gpu.last_source, source);
     count(&gpu.programs, 1);
@@ -686,15 +694,14 @@ FAKE(nvrtcCompileProgram)(gpi__nvrtc_program program, int option_count, const ch
     meet();
     return broken("nvrtcCompileProgram");
 }
-static const char cubin[] = "fake cubin";
+enum { CUBIN_SIZE = 24 };
 FAKE(nvrtcGetCUBINSize)(gpi__nvrtc_program program, size_t *size) {
     (void)program;
-    *size = sizeof cubin;
+    *size = CUBIN_SIZE;
     return broken("nvrtcGetCUBINSize");
 }
 FAKE(nvrtcGetCUBIN)(gpi__nvrtc_program program, char *to) {
-    (void)program;
-    memcpy(to, cubin, sizeof cubin);
+    snprintf(to, CUBIN_SIZE, "fake cubin %012ld", *(const long *)(const void *)program);
     return broken("nvrtcGetCUBIN");
 }
 static const char fake_ptx[] = "fake ptx";

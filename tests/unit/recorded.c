@@ -95,7 +95,8 @@ static void see_clearing(const void *to, unsigned char value, size_t size) {
 }
 
 /* The lines with which a source begins: all that is compiled in but for the kernel's name. */
-static void see_source(const char *source) {
+static void see_source(const char *file, const char *source) {
+    (void)file;
     while (strncmp(source, "#define ", 8) == 0) {
         const char *end = strchr(source, '\n');
         size_t length = end ? (size_t)(end - source) : strlen(source);
