@@ -17,7 +17,7 @@ LIBS := -lm -ldl -lpthread
 WARNINGS := -pedantic -Wall -Wextra -Wno-unused-function
 PARTS := $(wildcard src/*/*.h src/*/*/*.h)
 FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.[ch] src/*/*.h src/*/*/*.h)) \
-             $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/ranks.h examples/parallel_report.h examples/*.cpp)
+             $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/ranks.h examples/parallel_report.h examples/picture.h examples/*.cpp)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
 WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/gpu/*.c))
 SHARED := build/libgemmepi.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
@@ -60,6 +60,7 @@ demo: build/digits
 
 EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel quantise ship siren)
 build/parallel: examples/ranks.h examples/parallel_report.h
+build/siren: examples/picture.h
 build/digits: examples/digits.c gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
