@@ -9,7 +9,7 @@
    there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "drawn_kernels.h"
-#include "extra.h"
+#include "row_factor.h"
 
 #include <ctype.h>
 #include <time.h>
@@ -284,7 +284,7 @@ static void append_results(gpi__text *text, const gemmepi_matmul_desc *desc) {
 static void normalise(const gemmepi_matmul_desc *desc, const char *name, gpi__problem *problem) {
     gemmepi_status status = gpi__normalise(desc, 16, problem);
     if (!status && has_row_factor)
-        status = take_extra(problem, GPI__ROW_FACTOR, 0, 0);
+        status = take_row_factor(problem, 0);
     if (!status)
         return;
     printf("%s is no problem: %s\n", name, gemmepi_last_error());

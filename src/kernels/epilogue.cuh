@@ -34,10 +34,10 @@ __device__ inline bool takes_c(const gpi__epilogue_params &p, const Epilogue_sta
     return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;
 }
 
-__device__ inline Epilogue_state begin_epilogue(const gpi__epilogue_params &p, const Beside *beside, long long item,
+__device__ inline Epilogue_state begin_epilogue(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long item,
                                                 long long column, int valid) {
     Epilogue_state state = {};
-#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA
+#if GEMMEPI_FORMULA
     state.beside = beside;
 #endif
     state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);
@@ -95,16 +95,6 @@ __device__ inline void load_residual(const gpi__epilogue_params &p, long long it
                                         valid);
 }
 #endif
-
-// Of an extra operand that runs along the rows; 0 where the run does not exist.
-template <int Number, class State>
-__device__ inline Acc extra_of_row(const State &state, long long item, long long row, int valid) {
-    if constexpr (has_extra(Number)) {
-        const gpi__kernel_matrix &x = state.beside[Number];
-        return valid > 0 ? (Acc)((const float *)x.data)[item * x.stride + row] : Acc(0);
-    }
-    return 0;
-}
 
 // v up to the activation, or what SCALES_SUM makes of it: factors, C, bias, and what AUX keeps of it. column is that of the half.
 __device__ inline void finish_product(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
@@ -188,7 +178,9 @@ __device__ inline void epilogue(const gpi__epilogue_params &p, Epilogue_state &s
         regroup<false>(v);
     apply_formula(p, state, of, saved, {item, row, column, valid}, v);
 #else
-    Acc row_factor = extra_of_row<GPI__EXTRA_ROW_FACTOR>(state, item, row, valid); // on its way while the rest is computed
+    Acc row_factor = 0;
+    if (GEMMEPI_ROW_FACTOR && valid > 0) // on its way while the rest is computed
+        row_factor = (Acc)p.row_factor.data[item * p.row_factor.stride + row];
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
         finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
@@ -201,7 +193,7 @@ __device__ inline void epilogue(const gpi__epilogue_params &p, Epilogue_state &s
         for (int i = 0; i < RUN; i++)
             v[0][i] = activate_finished((Acc)p.parameter, v[0][i]);
     }
-    if (has_extra(GPI__EXTRA_ROW_FACTOR))
+    if (GEMMEPI_ROW_FACTOR)
 #pragma unroll
         for (int i = 0; i < HALVES_OUT * RUN; i++)
             v[i / RUN][i % RUN] = product(v[i / RUN][i % RUN], row_factor);

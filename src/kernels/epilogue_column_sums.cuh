@@ -111,7 +111,7 @@ template <bool AtOnce> struct Column_sums {
     __device__ inline Acc sum(int line) const {
         return AtOnce ? of_lanes[line] : sum_of_rows(line, of_lane[line]);
     }
-    __device__ inline void store(const gpi__epilogue_params &p, const Beside *beside, long long rows, int first) const;
+    __device__ inline void store(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first) const;
 };
 
 // >>to memory: by a warp, what each lane has of its column of 32, `first` on, of some rows whose number among those of all items `rows` is
@@ -119,7 +119,7 @@ template <bool AtOnce> struct Column_sums {
 #if GEMMEPI_FORMULA
 // A formula's output: a state of each column or, of all, of 32 columns.
 template <int Place, int Kind, int Members, int Reduction>
-__device__ inline void store_column_states(const gpi__epilogue_params &p, const Beside *beside, long long rows, int first,
+__device__ inline void store_column_states(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first,
                                            const Acc (&sums)[Column_sums<true>::LINES]) {
     constexpr int line = first_line(Place);
     int column = first + Column_sums<true>::column();
@@ -146,14 +146,14 @@ __device__ inline void store_column_states(const gpi__epilogue_params &p, const 
 #define STORE_COLUMN_STATES(place_, name, kind_, members, type, reduction_, accumulates) \
     if constexpr (is_of_columns(reduction::reduction_))                                  \
         store_column_states<place_, kind::kind_, members, reduction::reduction_>(p, beside, rows, first, sums);
-__device__ inline void store_column_sums(const gpi__epilogue_params &p, const Beside *beside, long long rows, int first,
+__device__ inline void store_column_sums(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first,
                                          const Acc (&sums)[Column_sums<true>::LINES]) {
     if constexpr (ADDS_COLUMNS) {
         FORMULA_OUTPUTS(STORE_COLUMN_STATES)
     }
 }
 #else
-__device__ inline void store_column_sums(const gpi__epilogue_params &p, const Beside *, long long rows, int first,
+__device__ inline void store_column_sums(const gpi__epilogue_params &p, const gpi__formula_place *, long long rows, int first,
                                          const Acc (&sums)[Column_sums<true>::LINES]) {
     int column = first + Column_sums<true>::column();
 #pragma unroll
@@ -163,7 +163,7 @@ __device__ inline void store_column_sums(const gpi__epilogue_params &p, const Be
 }
 #endif
 template <bool AtOnce>
-__device__ inline void Column_sums<AtOnce>::store(const gpi__epilogue_params &p, const Beside *beside, long long rows, int first) const {
+__device__ inline void Column_sums<AtOnce>::store(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first) const {
     Acc sums[LINES];
 #pragma unroll
     for (int line = 0; line < LINES; line++)

@@ -54,7 +54,7 @@ template <bool Has_blocks> __device__ inline long long through(long long x, long
 
 // Of an operand that does not change along columns. row may be none of those that exist.
 template <int Place, int Kind, int Periods, class Type>
-__device__ inline Taken<Type> load_of_row(const Beside *beside, long long item, long long row, bool exists) {
+__device__ inline Taken<Type> load_of_row(const gpi__formula_place *beside, long long item, long long row, bool exists) {
     const gpi__formula_place &from = beside[Place];
     const Type *data = (const Type *)from.data + item * from.stride;
     Taken<Type> one = 0;
@@ -69,12 +69,12 @@ __device__ inline Taken<Type> load_of_row(const Beside *beside, long long item, 
 
 // HOLDS: those of a row, ahead of its runs.
 template <int Place, int Periods, class Type, int Kind>
-__device__ inline void hold(const Beside *beside, long long item, long long row, bool exists, Held<Type, Kind> &held) {
+__device__ inline void hold(const gpi__formula_place *beside, long long item, long long row, bool exists, Held<Type, Kind> &held) {
     if constexpr (Kind == kind::SCALAR || Kind == kind::PER_ROW)
         held.at = load_of_row<Place, Kind, Periods, Type>(beside, item, row, exists);
 }
 #define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);
-__device__ inline Held_operands hold_operands(const Beside *beside, long long item, long long row, bool exists) {
+__device__ inline Held_operands hold_operands(const gpi__formula_place *beside, long long item, long long row, bool exists) {
     Held_operands held;
     FORMULA_INPUTS(INSIDE_HOLD)
     return held;
@@ -82,7 +82,7 @@ __device__ inline Held_operands hold_operands(const Beside *beside, long long it
 
 // Matrices that come straight from memory, of a warp's 16 rows and so many columns: half a warp asks for a line of each row. at: a lane's.
 template <int Place, int Kind, int Members, int Periods, class Type>
-__device__ inline void prefetch_operand(const gpi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
+__device__ inline void prefetch_operand(const gpi__epilogue_params &p, const gpi__formula_place *beside, const Run_of_formula &at, int columns) {
     constexpr bool is_loaded = (Place == GEMMEPI_IN_RESIDUAL && LOADS_RESIDUAL) || (Place == GEMMEPI_IN_AUX && LOADS_AUX);
     if constexpr (Kind == kind::FULL && !is_loaded) {
         const gpi__formula_place &from = beside[Place];
@@ -102,7 +102,7 @@ __device__ inline void prefetch_operand(const gpi__epilogue_params &p, const Bes
 }
 #define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \
     prefetch_operand<place_, kind::kind_, members, periods, type>(p, beside, at, columns);
-__device__ inline void prefetch_operands(const gpi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
+__device__ inline void prefetch_operands(const gpi__epilogue_params &p, const gpi__formula_place *beside, const Run_of_formula &at, int columns) {
     (void)p, (void)beside, (void)at, (void)columns;
     FORMULA_INPUTS(INSIDE_PREFETCH)
 }
@@ -154,7 +154,7 @@ __device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogu
 
 // Of an operand that is read by index, the line of a run's row: 0 elements where the row does not exist.
 template <int Place, int Kind, int Periods, class Type>
-__device__ inline Table<Type> table_of(const Beside *beside, const Run_of_formula &at) {
+__device__ inline Table<Type> table_of(const gpi__formula_place *beside, const Run_of_formula &at) {
     const gpi__formula_place &from = beside[Place];
     const Type *data = (const Type *)from.data + at.item * from.stride;
     if (Kind == kind::FULL)

@@ -45,8 +45,8 @@
 #ifndef GEMMEPI_INTERLEAVED
 #define GEMMEPI_INTERLEAVED 0 // 1: halves are every second column, of groups of 64 in memory: HALF_GROUP is 32
 #endif
-#ifndef GEMMEPI_EXTRAS
-#define GEMMEPI_EXTRAS 0 // which of GEMMEPI_EXTRA_OPERANDS there are: a bit of each
+#ifndef GEMMEPI_ROW_FACTOR
+#define GEMMEPI_ROW_FACTOR 0 // 1: D is multiplied by a factor of its row ahead of the residual
 #endif
 #ifndef GEMMEPI_FINDS
 #define GEMMEPI_FINDS 0 // 1: D's scales are found, one for each row and 128 columns, and written where scale_d lies
@@ -123,22 +123,11 @@ constexpr bool FINDS = GEMMEPI_FINDS;
 constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;
 constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
 
-__device__ constexpr bool has_extra(int number) {
-    return (GEMMEPI_EXTRAS >> number & 1) != 0;
-}
-
 typedef decltype(magnitude(Acc())) Magnitude;
 
-// Operands of the epilogue that have no field of their own: BESIDE, of the launch parameters.
+// A formula's operands, of the launch parameters.
 #if GEMMEPI_FORMULA
-typedef gpi__formula_place Beside;
-#define BESIDE places
-#else
-typedef gpi__kernel_matrix Beside;
-#define BESIDE extras
-#endif
-
-#if GEMMEPI_FORMULA
+#define PLACES_OF(params) (params).places
 #include "formula_kinds.cuh"
 #include "formula_reduce.cuh"
 
@@ -186,6 +175,8 @@ template <> struct Kept_parts<reduction::none> {};
 struct Kept_outputs {
     FORMULA_OUTPUTS(KEPT_PARTS)
 };
+#else
+#define PLACES_OF(params) nullptr
 #endif
 
 // >>lines of column sums: what an epilogue adds up over rows, BGRAD's, of each half of D, or a formula's reductions of columns and of all, of
@@ -221,13 +212,11 @@ template <> struct Column_values<0> {
 
 // What a thread keeps from run to run: its runs are of one item and of the same columns.
 struct Epilogue_state {
-#if GEMMEPI_FORMULA
+#if GEMMEPI_FORMULA // a member that nobody reads gives some kernels other registers
+    const gpi__formula_place *beside;
     Kept_outputs kept_parts;
     Held_operands held; // HOLDS: of the run at hand
     Column_values<COLUMN_LINES> of_columns; // likewise
-#endif
-#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA // a member that nobody reads gives some kernels other registers
-    const Beside *beside;
 #endif
     Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's
     Acc scale_c, scale_d, scale_aux, scale_residual;

@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_outer(GEMMEPI_PARA
         b[half] = (const In *)params.b.data + item * params.b.stride + (from_column + half * p.n) * (GEMMEPI_B_ROWS ? params.b.ld : 1);
     after_launches_before();
 
-    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, column, valid);
+    Epilogue_state state = begin_epilogue(p, PLACES_OF(params), item, column, valid);
     Of_columns of = load_columns(p, item, column, valid);
     Saved saved;
     load_saved(p, state, item, row, column, valid, saved);

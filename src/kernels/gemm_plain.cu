@@ -522,7 +522,7 @@ __device__ inline void finish_tile(const gpi__plain_params &params, const Block_
     int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;
     int valid = existing(columns - x * RUN);
     long long first = tile_column + x * RUN;
-    Epilogue_state state = begin_epilogue(p, params.BESIDE, tile.item, first, valid);
+    Epilogue_state state = begin_epilogue(p, PLACES_OF(params), tile.item, first, valid);
     Acc column_sums[HALVES_OUT][RUN] = {};
 #pragma unroll 1
     for (int r = y; r < tile.rows && valid > 0; r += height) {

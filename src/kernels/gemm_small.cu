@@ -388,7 +388,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     int x = (int)threadIdx.x % WIDTH, y = (int)threadIdx.x / WIDTH;
     long long own_row = tile_row + y, first = tile_column + x * RUN;
     int valid = part == 0 && y < TILE_M && own_row < p.m && first < p.n ? (p.n - first < RUN ? (int)(p.n - first) : RUN) : 0;
-    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, first, valid);
+    Epilogue_state state = begin_epilogue(p, PLACES_OF(params), item, first, valid);
     Of_columns of = load_columns(p, item, first, valid);
     Saved saved;
     load_saved(p, state, item, own_row, first, valid, saved);

@@ -2,18 +2,6 @@
 #ifndef GEMMEPI_KERNELS_PARAMS_H
 #define GEMMEPI_KERNELS_PARAMS_H
 
-/* The tensors of an epilogue that have no field of their own in gpi__epilogue_params, a row each: NAME, name and along what it
-   runs. All are F32. From its row a tensor has a number among a problem's operands, by which pointers, overlap and alignment are
-   checked, explain shows it and a kernel's name has it, its place in `extras` of each kernel's parameters, and its bit in the define
-   GEMMEPI_EXTRAS. What is computed of it stands in epilogue.cuh and host/product.h. cuBLASLt knows none of them. */
-#define GEMMEPI_EXTRA_OPERANDS(X) \
-    X(ROW_FACTOR, row_factor, GPI__ALONG_ROWS) /* D = row_factor[row] * (all that comes before the residual) + residual */
-
-enum { GPI__ALONG_ROWS, GPI__ALONG_COLUMNS, GPI__ALONG_BOTH }; /* of the result: [m], [n] or [m, n] */
-
-#define GPI__EXTRA_NUMBER(NAME, name, along) GPI__EXTRA_##NAME,
-enum { GEMMEPI_EXTRA_OPERANDS(GPI__EXTRA_NUMBER) GPI__EXTRAS };
-
 /* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
 typedef struct gpi__kernel_matrix {
     void *data;
@@ -30,6 +18,7 @@ typedef struct gpi__kernel_scale {
 typedef struct gpi__epilogue_params {
     gpi__kernel_matrix c, bias, aux, residual, d;
     gpi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual; /* FINDS: scale_d is written */
+    gpi__kernel_scale row_factor;
     void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
     void *partials;          /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
     const double *device_alpha, *device_beta;
@@ -131,7 +120,6 @@ typedef struct gpi__pass_params {
     gpi__kernel_matrix product;
     long long part; /* elements from one part of the product to the next, of an item */
     int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
-    gpi__kernel_matrix extras[GPI__EXTRAS];
     GPI__PLACES
 } gpi__pass_params;
 
@@ -143,7 +131,6 @@ typedef struct gpi__plain_params {
     gpi__kernel_matrix a, b;
     long long k;
     int ahead; /* gemm_weights.cu: 1 where it brings weights to L2 before launches ahead of it have ended */
-    gpi__kernel_matrix extras[GPI__EXTRAS];
     GPI__PLACES
     GPI__GROUPS
 } gpi__plain_params;
@@ -221,7 +208,6 @@ typedef struct gpi__sm90_params {
     void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
     long long sums_stride;
     int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
-    gpi__kernel_matrix extras[GPI__EXTRAS];
     GPI__PLACES
     GPI__GROUPS
 } gpi__sm90_params;
@@ -234,7 +220,6 @@ typedef struct gpi__sm80_params {
     unsigned band;      /* tiles one below the other before the next column is begun */
     unsigned parts;     /* IN_PARTS: of k, each of part_k but the last; D has parts * batch items */
     int k, part_k;
-    gpi__kernel_matrix extras[GPI__EXTRAS];
     GPI__PLACES
 } gpi__sm80_params;
 

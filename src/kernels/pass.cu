@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
     int valid = column >= p.n ? 0 : whole || p.n - column >= reach ? reach : (int)(p.n - column);
     Rows rows = {item, row, column, valid ? most : 0, whole ? RUN : valid};
     after_launches_before();
-    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, column, valid);
+    Epilogue_state state = begin_epilogue(p, PLACES_OF(params), item, column, valid);
     Acc sums[HALVES_OUT][RUN] = {};
     Of_columns of;
     if (KEEPS_BIAS)

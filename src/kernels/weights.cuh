@@ -386,7 +386,7 @@ __device__ inline void finish(const gpi__plain_params &params, const Place_of_ti
     int rows = p.m - at.row() < TILE_M ? (int)(p.m - at.row()) : TILE_M;
     long long first = at.column() + own_column;
     int valid = p.n - first < RUN ? (p.n > first ? (int)(p.n - first) : 0) : RUN;
-    Epilogue_state state = begin_epilogue(p, params.BESIDE, at.item, first, valid);
+    Epilogue_state state = begin_epilogue(p, PLACES_OF(params), at.item, first, valid);
     Of_columns of = load_columns(p, at.item, first, valid);
     Acc column_sums[HALVES_OUT][RUN] = {};
 #pragma unroll 1

@@ -22,9 +22,7 @@ typedef struct gpi__arguments {
 static const size_t gpi__operand_places[] = {GPI__OPERAND_ROWS(GPI__OPERAND_PLACE)};
 
 #define GPI__OPERAND_WANTED(NAME, name, wanted_by) wanted_by,
-#define GPI__EXTRA_WANTED(NAME, name, along)       #name,
-static const char *const gpi__operand_wanted_by[] = {GPI__OPERAND_ROWS(GPI__OPERAND_WANTED)
-                                                         GEMMEPI_EXTRA_OPERANDS(GPI__EXTRA_WANTED)};
+static const char *const gpi__operand_wanted_by[] = {GPI__OPERAND_ROWS(GPI__OPERAND_WANTED) "row_factor"};
 
 static void gpi__exchange(void **first, void **second) {
     void *kept = *first;
@@ -32,11 +30,11 @@ static void gpi__exchange(void **first, void **second) {
     *second = kept;
 }
 
-/* Casts the const of inputs away: the one place where args becomes a table. Extra operands are left NULL, for who has them. */
+/* Casts the const of inputs away: the one place where args becomes a table. row_factor is left NULL, for who has one. */
 static void gpi__list_pointers(const gpi__problem *problem, const gemmepi_matmul_args *args,
                                void **pointers) {
     size_t i;
-    memset(&pointers[GPI__FIRST_EXTRA], 0, GPI__EXTRAS * sizeof(void *));
+    pointers[GPI__ROW_FACTOR] = NULL;
     for (i = 0; i < GPI__COUNT(gpi__operand_places); i++)
         memcpy(&pointers[i], (const char *)args + gpi__operand_places[i], sizeof(void *));
     if (problem->exchanged) {

@@ -33,12 +33,9 @@
     X(AMAX_HISTORY, amax_history, "")
 /* clang-format on */
 
-/* The numbers of all operands, those of an epilogue's extra ones (kernels/params.h) last: args has none of these. */
+/* The numbers of all operands. args has no row_factor: D = row_factor[row] * (all that comes before the residual) + residual, of F32. */
 #define GPI__OPERAND_NUMBER(NAME, name, rest) GPI__##NAME,
-enum {
-    GPI__OPERAND_ROWS(GPI__OPERAND_NUMBER) GEMMEPI_EXTRA_OPERANDS(GPI__OPERAND_NUMBER) GPI__OPERANDS,
-    GPI__FIRST_EXTRA = GPI__OPERANDS - GPI__EXTRAS
-};
+enum { GPI__OPERAND_ROWS(GPI__OPERAND_NUMBER) GPI__ROW_FACTOR, GPI__OPERANDS };
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GPI__ONLY_SUMS 0x80000000u
@@ -52,11 +49,8 @@ enum {
 #define GPI__SCALE_OF(matrix) (GPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
 #define GPI__OPERAND_NAME(NAME, name, rest) #name,
-static const char *const gpi__operand_names[GPI__OPERANDS] = {GPI__OPERAND_ROWS(GPI__OPERAND_NAME)
-                                                                  GEMMEPI_EXTRA_OPERANDS(GPI__OPERAND_NAME)};
-
-#define GPI__EXTRA_ALONG(NAME, name, along) along,
-static const int gpi__extra_along[GPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GPI__EXTRA_ALONG)};
+static const char *const gpi__operand_names[GPI__OPERANDS] = {
+    GPI__OPERAND_ROWS(GPI__OPERAND_NAME) "row_factor"};
 
 /* Of a grouped product, whose groups are the items of its batch: see problem/grouped.h. */
 typedef struct gpi__grouping {
@@ -166,15 +160,6 @@ static int64_t gpi__callers_n(const gpi__problem *problem) {
 
 static int gpi__has_operand(const gpi__problem *problem, int operand) {
     return problem->views[operand].dtype != 0;
-}
-
-/* A bit for each extra operand that the problem has. */
-static unsigned gpi__extras(const gpi__problem *problem) {
-    unsigned bits = 0;
-    int i;
-    for (i = 0; i < GPI__EXTRAS; i++)
-        bits |= (unsigned)gpi__has_operand(problem, GPI__FIRST_EXTRA + i) << i;
-    return bits;
 }
 
 /* I8 operands multiply into exact I32 sums, whatever they become afterwards. */

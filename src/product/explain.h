@@ -153,7 +153,7 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
                 problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "", (int)problem->alignment,
                 problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
     for (operand = 0; operand < GPI__OPERANDS; operand++)
-        if ((operand < GPI__SCALE_A || operand >= GPI__FIRST_EXTRA) &&
+        if ((operand < GPI__SCALE_A || operand == GPI__ROW_FACTOR) &&
             !(operand == GPI__D && gpi__lacks_d(problem)))
             gpi__explain_view(text, problem, operand);
     if (problem->formula)

@@ -2,7 +2,7 @@
    that can run them, against the same in double; with `all` in every shape of every engine. On the host and, if there is one, on the
    GPU that GEMMEPI_TEST_DEVICE numbers. */
 #include "../products/problem.h"
-#include "extra.h"
+#include "row_factor.h"
 
 static test_device *here;
 static int takes_all;
@@ -53,8 +53,7 @@ static gpi__problem problem_of(const product_case *c) {
     gemmepi_matmul_desc desc = desc_of(c);
     gpi__problem problem;
     CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(take_extra(&problem, GPI__ROW_FACTOR, 0, c->shares_factor ? 0 : M + 3) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
+    CHECK(take_row_factor(&problem, c->shares_factor ? 0 : M + 3) == GEMMEPI_OK, "%s", gemmepi_last_error());
     return problem;
 }
 

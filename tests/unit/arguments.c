@@ -252,7 +252,7 @@ static void each_pointer_is_given_where_it_is_used_and_not_elsewhere(void) {
     gpi__problem cases[8];
     int count = problems(cases), c, i;
     for (c = 0; c < count; c++)
-        for (i = 0; i < GPI__FIRST_EXTRA; i++) {
+        for (i = 0; i < GPI__ROW_FACTOR; i++) {
             gpi__arguments arguments = spread(&cases[c]);
             char says[64];
             arguments.pointers[i] = arguments.pointers[i] ? NULL : far_address(i);

@@ -204,7 +204,7 @@ static void rows_of_groups_are_listed_gathered_and_multiplied(void) {
                   f->epilogue.d.ld == 392,
               "B or D");
         CHECK(f->groups.count == p->count && f->groups.parts == p->parts &&
-                  f->groups.index_d == r.args.index_d && f->extras[0].data == at(AT_WEIGHTS),
+                  f->groups.index_d == r.args.index_d && f->epilogue.row_factor.data == at(AT_WEIGHTS),
               "the product's groups");
     }
     end_run(&r);

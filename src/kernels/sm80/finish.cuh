@@ -13,7 +13,7 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
                               u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
     const gpi__epilogue_params &p = params.epilogue;
     int of_row = row_of_lane();
-    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, 0, 0);
+    Epilogue_state state = begin_epilogue(p, PLACES_OF(params), item, 0, 0);
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
         Of_columns of[BOX_GROUPS];
@@ -80,7 +80,7 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
         if (ADDS_COLUMNS && row < (int)p.m)
 #pragma unroll
             for (int g = 0; g < BOX_GROUPS; g++)
-                column_sums[g].store(p, params.BESIDE, line, box_column + g * GROUP);
+                column_sums[g].store(p, PLACES_OF(params), line, box_column + g * GROUP);
     }
     end_epilogue(p, state);
 }

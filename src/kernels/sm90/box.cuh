@@ -147,7 +147,7 @@ __device__ inline void ask_for_box(const gpi__sm90_params &params, const Finishe
 #if GEMMEPI_FORMULA
     int mine = row + (int)threadIdx.x % 16;
     bool exists = mine < end_of_rows(params, tile);
-    prefetch_operands(params.epilogue, params.BESIDE,
+    prefetch_operands(params.epilogue, PLACES_OF(params),
                       {tile.item, row_in_memory(params, mine, exists), tile.n * TILE_COLUMNS + group * GROUP, exists}, BOX_COLUMNS);
 #endif
 }

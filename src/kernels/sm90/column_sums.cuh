@@ -49,7 +49,7 @@ __device__ inline void add_slot(const gpi__sm90_params &p, const Shared &shared,
             sums[line] = join_in_line(line, join_in_line(line, of_warps[0], of_warps[1]), join_in_line(line, of_warps[2], of_warps[3]));
         }
         if (exists)
-            store_column_sums(p.epilogue, p.BESIDE, rows, tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + i) * GROUP, sums);
+            store_column_sums(p.epilogue, PLACES_OF(p), rows, tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + i) * GROUP, sums);
     }
 }
 

@@ -22,7 +22,7 @@ __device__ inline Held_of_strip hold_strip(const gpi__sm90_params &p, const Tile
     for (int half = 0; half < (HOLDS ? 2 : 0); half++, row += 8) {
         int mine = row + row_of_lane();
         bool exists = mine < end_of_rows(p, tile);
-        held.at[half] = hold_operands(p.BESIDE, tile.item, row_in_memory(p, mine, exists), exists);
+        held.at[half] = hold_operands(PLACES_OF(p), tile.item, row_in_memory(p, mine, exists), exists);
     }
 #endif
     return held;
@@ -149,10 +149,10 @@ __device__ inline void consume(const gpi__sm90_params &p, const Shared &shared, 
         if (AHEAD)
             load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
         if (PROMOTES) // so that scales are there when the sums are: nobody else multiplies while it waits for them
-            state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
+            state = begin_epilogue(p.epilogue, PLACES_OF(p), tile.item, 0, 0);
         add_up_tile(shared, mine, count, sums);
         if (!PROMOTES)
-            state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
+            state = begin_epilogue(p.epilogue, PLACES_OF(p), tile.item, 0, 0);
 #if GEMMEPI_ELEMENT == 1
 #pragma unroll
         for (int strip = 0; strip < (HAS_FACTORS && !PROMOTES ? STRIPS : 0); strip++)

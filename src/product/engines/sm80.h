@@ -387,7 +387,7 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
         own = &bare;
     }
     gpi__cut_up_sm80(own, &cut, candidate->applied, context->arch, sm80);
-    gpi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.extras, sm80->params.places);
+    gpi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.places);
     status = gpi__lay_out_sm80(context, own, sm80);
     row_tiles = sm80->params.epilogue.row_tiles;
     if (!status)
@@ -428,7 +428,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
-    gpi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.extras, params.places);
+    gpi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.places);
     gpi__point_states(&sm80->reductions, partials, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];

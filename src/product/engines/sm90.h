@@ -222,7 +222,7 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
     gemmepi_status status;
     memset(sm90, 0, sizeof *sm90);
     gpi__cut_up(problem, shape, candidate->applied, sm90);
-    gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
+    gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.places);
     sm90->params.epilogue.row_tiles =
         (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
     sm90->partial_bytes = gpi__line_bytes(problem, sm90->params.epilogue.row_tiles);
@@ -272,8 +272,7 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     if (status)
         return status;
     memcpy(params, &sm90->params, sizeof *params);
-    gpi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras,
-                        params->places);
+    gpi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->places);
     gpi__point_states(&sm90->reductions, workspace, params->places);
     if (problem->grouping.groups)
         params->groups = arguments->groups;

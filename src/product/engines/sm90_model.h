@@ -98,7 +98,7 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
         return 0; /* a register is missing, or three where A is transposed */
     if (gpi__column_lines(problem) && shape->parts > 1)
         return 0; /* blocks that divide k share out a tile's boxes: none has all rows of a column */
-    if (!shape->ping_pong && shape->parts == 1 && gpi__extras(problem) &&
+    if (!shape->ping_pong && shape->parts == 1 && gpi__has_operand(problem, GPI__ROW_FACTOR) &&
         (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
         return 0; /* a register is missing: GELU_ERF spills three */
     return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, applied);

@@ -178,7 +178,7 @@ static gemmepi_status gpi__small_run(const gemmepi_context *context, const gpi__
     const gpi__small *small = (const gpi__small *)built;
     gpi__plain_params params = small->params;
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
-    gpi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.extras, params.places);
+    gpi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];
     if (!status)

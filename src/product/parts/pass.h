@@ -79,13 +79,11 @@ static int gpi__mask_is_aligned(const gpi__problem *problem) {
 static const char *gpi__name_of_epilogue(const gpi__problem *problem, int named, char data[160]) {
     gpi__text text = gpi__text_in(data, 160);
     const char *type = gpi__type_name(problem, GPI__D);
-    int operand;
     if (strcmp(type, gpi__dtype((gemmepi_dtype)named)->name) != 0)
         gpi__append(&text, "_to_%s", type);
     gpi__append_epilogue_words(&text, problem->epilogue & GPI__KERNEL_EPILOGUE);
-    for (operand = GPI__FIRST_EXTRA; operand < GPI__OPERANDS; operand++)
-        if (gpi__has_operand(problem, operand))
-            gpi__append(&text, "_%s", gpi__operand_names[operand]);
+    if (gpi__has_operand(problem, GPI__ROW_FACTOR))
+        gpi__append(&text, "_row_factor");
     if (problem->found_scale)
         gpi__append(&text, "_found_scales");
     if (problem->formula)
@@ -146,8 +144,8 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
         gpi__append(text, GPI__AS_WRITTEN);
     if (gpi__mask_is_aligned(problem))
         gpi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
-    if (gpi__extras(problem))
-        gpi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gpi__extras(problem));
+    if (gpi__has_operand(problem, GPI__ROW_FACTOR))
+        gpi__append(text, "#define GEMMEPI_ROW_FACTOR 1\n");
     if (GPI__FORMULA(problem))
         gpi__append_inside_defines(text, problem);
 }
@@ -175,11 +173,6 @@ static int gpi__epilogue_stretches_are_aligned(const gpi__problem *problem, int 
         if (gpi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
             !gpi__stretches_are_aligned(problem, &problem->views[operand], stretch))
             return 0;
-    for (operand = GPI__FIRST_EXTRA; operand < GPI__OPERANDS; operand++)
-        if (gpi__has_operand(problem, operand) &&
-            gpi__extra_along[operand - GPI__FIRST_EXTRA] != GPI__ALONG_ROWS &&
-            !gpi__stretches_are_aligned(problem, &problem->views[operand], stretch))
-            return 0;
     return 1;
 }
 
@@ -202,7 +195,7 @@ static gpi__kernel_scale *gpi__epilogue_scale(gpi__epilogue_params *params, size
 
 /* All but pointers, scalars and tiles. */
 static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params *params,
-                               gpi__kernel_matrix *extras, gpi__formula_place *places) {
+                               gpi__formula_place *places) {
     const gpi__view *views = problem->views;
     size_t i;
     for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
@@ -213,8 +206,7 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
         params->scale_d.stride = gpi__has_groups_of_rows(problem)
                                      ? views[GPI__FOUND_SCALE_D].ld /* there are no items */
                                      : views[GPI__FOUND_SCALE_D].batch_stride;
-    for (i = 0; i < GPI__EXTRAS; i++)
-        extras[i] = gpi__kernel_matrix_of(&views[GPI__FIRST_EXTRA + i]);
+    params->row_factor.stride = views[GPI__ROW_FACTOR].batch_stride;
     params->parameter = problem->parameter;
     params->m = problem->m;
     params->n = gpi__half_columns(problem);
@@ -233,7 +225,7 @@ static gemmepi_status gpi__lay_out_tiles(const gpi__problem *problem, int tile_m
     launch->blocks = (unsigned)tiles;
     launch->threads_x = (unsigned)threads;
     launch->threads_y = 1;
-    gpi__fill_epilogue(problem, &params->epilogue, params->extras, params->places);
+    gpi__fill_epilogue(problem, &params->epilogue, params->places);
     params->epilogue.row_tiles = (unsigned)rows;
     params->epilogue.column_tiles = (unsigned)columns;
     params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
@@ -244,8 +236,7 @@ static gemmepi_status gpi__lay_out_tiles(const gpi__problem *problem, int tile_m
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, void *partials,
-                                gpi__epilogue_params *params, gpi__kernel_matrix *extras,
-                                gpi__formula_place *places) {
+                                gpi__epilogue_params *params, gpi__formula_place *places) {
     void *const *pointers = arguments->pointers;
     size_t i;
     for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
@@ -254,8 +245,7 @@ static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, vo
         gpi__epilogue_scale(params, i)->data = (const float *)pointers[GPI__SCALE_A + i];
     if (pointers[GPI__FOUND_SCALE_D])
         params->scale_d.data = (const float *)pointers[GPI__FOUND_SCALE_D];
-    for (i = 0; i < GPI__EXTRAS; i++)
-        extras[i].data = pointers[GPI__FIRST_EXTRA + i];
+    params->row_factor.data = (const float *)pointers[GPI__ROW_FACTOR];
     params->amax_d = pointers[GPI__AMAX_D];
     params->amax_aux = pointers[GPI__AMAX_AUX];
     params->partials = partials;
@@ -442,7 +432,7 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
     if (status)
         return status;
     pass->applied = applied;
-    gpi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras, pass->params.places);
+    gpi__fill_epilogue(problem, &pass->params.epilogue, pass->params.places);
     pass->params.product = gpi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
     pass->params.product.stride *= parts;
@@ -518,7 +508,7 @@ static gemmepi_status gpi__run_pass(const gemmepi_context *context, const gpi__p
                                     const gpi__arguments *arguments, void *product, void *partials,
                                     gemmepi_stream stream) {
     gpi__pass_params params = pass->params;
-    gpi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras, params.places);
+    gpi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.places);
     params.product.data = product;
     return gpi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }

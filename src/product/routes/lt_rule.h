@@ -141,7 +141,7 @@ static const char *gpi__lt_rule(const gemmepi_context *context, const gpi__probl
         return "alpha and beta are on the device as doubles";
     if (problem->k == 0)
         return "k is 0";
-    if (!gpi__lt_epilogue(problem->epilogue) || gpi__extras(problem))
+    if (!gpi__lt_epilogue(problem->epilogue) || gpi__has_operand(problem, GPI__ROW_FACTOR))
         return "cuBLASLt has no such epilogue";
     rule = gpi__lt_type_rule(problem);
     if (!rule)

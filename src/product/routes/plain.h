@@ -70,7 +70,7 @@ static gemmepi_status gpi__lay_out_group_tiles(const gpi__problem *problem, gpi_
     plain->launch.blocks = (unsigned)tiles;
     plain->launch.threads_x = GPI__PLAIN_THREADS;
     plain->launch.threads_y = 1;
-    gpi__fill_epilogue(problem, &plain->params.epilogue, plain->params.extras, plain->params.places);
+    gpi__fill_epilogue(problem, &plain->params.epilogue, plain->params.places);
     plain->params.epilogue.row_tiles = (unsigned)rows;
     plain->params.epilogue.column_tiles = (unsigned)columns;
     plain->params.a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
@@ -162,7 +162,7 @@ static gemmepi_status gpi__run_plain(const gemmepi_context *context, const gpi__
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     if (problem->grouping.groups)
         params.groups = arguments->groups;
-    gpi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras, params.places);
+    gpi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];
     if (has_pass) { /* a bare product, into workspace */
