@@ -212,7 +212,8 @@ static void rows_of_groups_are_listed_gathered_and_multiplied(void) {
 
 static int has_scale_a; /* of the product that was compiled */
 
-static void look_for_scale_a(const char *source) {
+static void look_for_scale_a(const char *file, const char *source) {
+    (void)file;
     const char *at = strstr(source, "#define GEMMEPI_SCALE_A ");
     if (at)
         has_scale_a = at[24] - '0';
@@ -603,7 +604,8 @@ static void what_the_kernel_for_hopper_does_not_take_is_told(void) {
 }
 
 /* NVRTC does not compile what makes tensor maps. */
-static void refuse_maps(const char *source) {
+static void refuse_maps(const char *file, const char *source) {
+    (void)file;
     gpu.fails = strstr(source, "gemmepi_maps") ? "nvrtcCompileProgram" : NULL;
     gpu.fail_code = GPI__NVRTC_ERROR_COMPILATION;
 }

@@ -1135,7 +1135,8 @@ static void i8_has_the_kernel_for_mma_sync_but_on_hopper(void) {
     }
 }
 
-static void refuse_fp8(const char *source) {
+static void refuse_fp8(const char *file, const char *source) {
+    (void)file;
     gpu.fails = strstr(source, "#define GEMMEPI_ELEMENT 1\n") ? "nvrtcCompileProgram" : NULL;
     gpu.fail_code = GPI__NVRTC_ERROR_COMPILATION;
 }
