@@ -43,7 +43,8 @@ help:
 	@echo '               The family drawn is what 300 random problems run on seven chips; its machine code is read with nvdisasm'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
 	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (random products),"
-	@echo '               --famous (products of well-known models), --problem (your own), --svg, --help'
+	@echo '               --famous (products of well-known models), --problem (your own), --ampere (without what only Hopper has),'
+	@echo '               --svg, --help'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
 	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md and api.json, and URL into README.md and SECURITY.md'
@@ -191,10 +192,11 @@ record: build/tests/unit/recorded
 	$< --write
 
 # 77: there is no GPU to measure, and the program has said so
-bench: build/bench
+bench: build/bench$(if $(filter --ampere,$(BENCH)),_ampere)
 	$< $(BENCH) || [ $$? -eq 77 ]
 
-build/bench: $(wildcard bench/*.[ch]) gemmepi.h
+build/bench_ampere: CFLAGS += -DGEMMEPI_NO_SM90
+build/bench build/bench_ampere: $(wildcard bench/*.[ch]) gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= bench/main.c -o $@ $(LIBS)
 

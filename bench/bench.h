@@ -41,6 +41,7 @@ typedef struct bench {
     const void *kept; /* whose tensors products.c has left in it; NULL: nothing to rely on */
     float *normals;
     char *blocks[BENCH_DTYPES]; /* the normals in each dtype, on the device; NULL until needed */
+    int is_ampere;              /* ours and the opponents have none of the kernels that only Hopper has */
     int rounds;
     double warm; /* seconds of rounds ahead of those of a row of products */
     size_t size; /* bytes of a main tensor */

@@ -23,7 +23,9 @@ enum {
         7, /* cublasStatus_t: the heuristic's answer to some of what cuBLASLt does not support */
     LT_NOT_SUPPORTED = 15,
     LT_TRANSPOSED = 1,
-    LT_PREFERENCE_WORKSPACE = 1
+    LT_PREFERENCE_WORKSPACE = 1,
+    LT_ALGORITHM_ID = 0, /* an attribute of an algorithm */
+    LT_HOPPER = 66 /* the algorithm whose kernels have wgmma and TMA, on 9.0; the others' have mma.sync */
 };
 
 /* attributes of a product */
@@ -68,6 +70,8 @@ enum {
     X(heuristic, cublasLtMatmulAlgoGetHeuristic,                                                             \
       (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, int requested,        \
        lt_answer *answers, int *returned))                                                                   \
+    X(algorithm_get, cublasLtMatmulAlgoConfigGetAttribute,                                                   \
+      (const uint64_t *algorithm, int attribute, void *value, size_t size, size_t *written))                 \
     X(matmul, cublasLtMatmul,                                                                                \
       (void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,            \
        void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,             \
@@ -257,6 +261,19 @@ static int lt_ask(bench *b, const lt *l, const lt_product *p, int most, lt_answe
         *count = 0;
     return result == LT_NOT_SUPPORTED || result == LT_INVALID_VALUE ||
            lt_did(b, result, "cublasLtMatmulAlgoGetHeuristic");
+}
+
+/* Leaves the answers whose kernels are none of Hopper's, in their order; returns how many there are, `most` of them at most. */
+static int lt_leave_out_hopper(const lt *l, lt_answer *answers, int count, int most) {
+    int kept = 0, i;
+    for (i = 0; i < count && kept < most; i++) {
+        int id = LT_HOPPER;
+        size_t written = 0;
+        if (!l->algorithm_get(answers[i].algorithm, LT_ALGORITHM_ID, &id, sizeof id, &written) &&
+            id != LT_HOPPER)
+            answers[kept++] = answers[i];
+    }
+    return kept;
 }
 
 /* Times the algorithms that the heuristic names, each by `run`, which runs p with p->answer, by turns, as the clock falls

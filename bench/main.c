@@ -25,12 +25,13 @@ static struct {
     int host, list, help;
     const char *only, *csv, *svg;
     int random, seed; /* problems to draw; 0: --random was not given */
-    int famous, tuned, formulas, answers;
+    int famous, tuned, formulas, answers, ampere;
     const char *rows, *modes, *seconds;    /* NULL: not given */
     const char *candidates;                /* NULL: not given */
     const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
     const char *problems[NAMED_MOST + 1];
-} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL, {NULL}, {NULL}};
+} wanted = {15, 300, 0, 0, 0, 0,    0,    "",   NULL, NULL,   0,     1,
+            0,  0,   0, 0, 0, NULL, NULL, NULL, NULL, {NULL}, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -76,6 +77,10 @@ static const option options[] = {
      "of --random and --famous: gemmepi_tune goes first, whose answers the cache folder keeps for later runs,"
      "\n                 also for those without this option",
      &wanted.tuned, 0, 0, NULL},
+    {"--ampere", NULL,
+     "of --random, --famous and --problem, on Hopper: ours without the kernels that only Hopper has, by the routes fused"
+     "\n                 and plain, against those of 200 of cuBLASLt's answers that have none either",
+     &wanted.ampere, 0, 0, NULL},
     {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
     {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},
     {"--candidates", "FILE",
@@ -94,6 +99,12 @@ static const option options[] = {
     {"--list", NULL, "lists the rows with their bounds, measures nothing", &wanted.list, 0, 0, NULL},
     {"--help", NULL, "this", &wanted.help, 0, 0, NULL},
 };
+
+#ifdef GEMMEPI_NO_SM90
+static const int has_hopper = 0;
+#else
+static const int has_hopper = 1;
+#endif
 
 static bench_list all, rows;
 static bench_result result;
@@ -385,6 +396,10 @@ static int take_wishes(random_wishes *w) {
         fprintf(stderr, "--svg draws races, and --candidates has none\n");
         return 0;
     }
+    if (w->candidates && wanted.ampere) {
+        fprintf(stderr, "--ampere goes with races, and --candidates has none\n");
+        return 0;
+    }
     return take_products(w) && take_rows(w) && take_modes(w) && take_seconds(w);
 }
 
@@ -410,6 +425,8 @@ static int create(bench *b) {
     gemmepi_status status;
     memset(&config, 0, sizeof config);
     config.device = wanted.host ? GEMMEPI_DEVICE_HOST : GEMMEPI_DEVICE(wanted.device);
+    if (b->is_ampere)
+        config.routes = 1u << GEMMEPI_ROUTE_FUSED | 1u << GEMMEPI_ROUTE_PLAIN;
     status = gemmepi_create(&config, &b->context);
     if (status == GEMMEPI_OK)
         return 0;
@@ -435,6 +452,7 @@ static int run_random(bench *b) {
         return 1;
     }
     b->rounds = wanted.rounds;
+    b->is_ampere = wanted.ampere;
     status = create(b);
     if (status)
         return status;
@@ -510,6 +528,12 @@ int main(int argc, char **argv) {
         reports++;
     if (reports)
         return random_report(wanted.reports, reports, wanted.svg);
+    if (wanted.ampere && has_hopper) {
+        fprintf(
+            stderr,
+            "--ampere needs a program with GEMMEPI_NO_SM90 defined: make bench BENCH='--ampere ...' compiles it\n");
+        return 1;
+    }
     if (wanted.formulas && !wanted.list && !wanted.host)
         return run_formulas(&b);
     return wanted.random || wanted.famous || wanted.problems[0] ? run_random(&b) : run_rows(&b, argc, argv);

@@ -11,6 +11,7 @@
 
 enum {
     OPPONENT_ANSWERS = 16,
+    OPPONENT_ASKED = 200,       /* where Hopper's kernels are left out of them */
     OPPONENT_BURST_ANSWERS = 4, /* the best of those, which race again in burst */
     OPPONENT_TIME = 300,        /* microseconds of a graph on trial, about */
     OPPONENT_TRIALS = 3,
@@ -195,9 +196,16 @@ static int opponents_alloc(bench *b, opponents *o) {
 
 /* The heuristic looks at the pointers' alignment. */
 static int opponents_ask(bench *b, const opponents *o, opponent *to, const lt_form *form, int is_bare) {
+    static lt_answer answers[OPPONENT_ASKED];
     lt_pointers at = opponents_pointers(o, 0, is_bare);
-    return lt_describe(b, o->lt, &to->product, form) && lt_point(b, o->lt, &to->product, &at) &&
-           lt_ask(b, o->lt, &to->product, OPPONENT_ANSWERS, to->answers, &to->count);
+    if (!lt_describe(b, o->lt, &to->product, form) || !lt_point(b, o->lt, &to->product, &at) ||
+        !lt_ask(b, o->lt, &to->product, b->is_ampere ? OPPONENT_ASKED : OPPONENT_ANSWERS, answers,
+                &to->count))
+        return 0;
+    if (b->is_ampere)
+        to->count = lt_leave_out_hopper(o->lt, answers, to->count, OPPONENT_ANSWERS);
+    memcpy(to->answers, answers, (size_t)to->count * sizeof *answers);
+    return 1;
 }
 
 /* Whether it runs; the fault that says why not is of no interest. */
@@ -331,7 +339,8 @@ static int opponents_choose(bench *b, race *r, opponents *o, int in_burst) {
     if (!opponents_choose_one(b, r, RACE_BARE, &o->bare, in_burst))
         return 0;
     if (!o->bare.count)
-        return bench_fail(b, "cuBLASLt runs no algorithm for the bare product");
+        return bench_fail(b, b->is_ampere ? "cuBLASLt runs no algorithm but Hopper's for the bare product"
+                                          : "cuBLASLt runs no algorithm for the bare product");
     return !o->epilogue.count || opponents_choose_one(b, r, RACE_CUBLASLT, &o->epilogue, in_burst);
 }
 

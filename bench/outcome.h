@@ -10,7 +10,12 @@
 /* A view is what one line of a chart shows: a mode, of plans as they are or tuned. */
 enum { OUTCOME_VIEWS = 2 * RACE_MODES, OUTCOME_VIEW_NAME = 16 };
 
-enum { OUTCOME_LINE = 4096, OUTCOME_WORST = 10, OUTCOME_NAME_WIDTH = 62 /* printed at least */ };
+enum {
+    OUTCOME_LINE = 4096,
+    OUTCOME_BOUNDS = 3,
+    OUTCOME_WORST = 10,
+    OUTCOME_NAME_WIDTH = 62 /* printed at least */
+};
 
 typedef struct outcome {
     long seed;
@@ -21,7 +26,7 @@ typedef struct outcome {
     int tile_m, tile_n, launches;
     char check[8];                       /* "ok" or "FAILED" */
     report_quartiles times[RACE_SERIES]; /* microseconds; middle 0: there is no such series */
-    char card[128], driver[16], cublaslt[16], gemmepi[16];
+    char card[128], driver[16], cublaslt[16], gemmepi[24];
 } outcome;
 
 typedef struct outcomes {
@@ -286,18 +291,18 @@ static double outcome_noise(const outcome *o) {
 
 typedef struct outcome_summary {
     int count, failed;
-    double mean;   /* geometric */
-    int above[2];  /* 1.02 and 1.15 */
-    int beyond[2]; /* likewise, with the row's own noise added */
-    double noise;  /* the median */
+    double mean;                /* geometric */
+    int above[OUTCOME_BOUNDS];  /* those of outcome_bounds */
+    int beyond[OUTCOME_BOUNDS]; /* likewise, with the row's own noise added */
+    double noise;               /* the median */
 } outcome_summary;
 
-static const double outcome_bounds[2] = {1.02, 1.15};
+static const double outcome_bounds[OUTCOME_BOUNDS] = {1.02, 1.15, 1.05};
 
 static void outcome_count(outcome_summary *s, const outcome *o) {
     double ratio = outcome_ratio(o);
     int i;
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < OUTCOME_BOUNDS; i++) {
         s->above[i] += ratio > outcome_bounds[i];
         s->beyond[i] += ratio > outcome_bounds[i] * (1 + outcome_noise(o));
     }
@@ -381,9 +386,9 @@ static void outcomes_print_view(const outcomes *list, int view, double *noises, 
     outcome_view_name(view, name);
     printf(
         "\n%s: %d products, ours over the best alternative: geometric mean %.3f; above 1.02: %d (%d beyond "
-        "noise), above 1.15: %d (%d); noise %.3f%s",
-        name, s.count, s.mean, s.above[0], s.beyond[0], s.above[1], s.beyond[1], s.noise,
-        s.failed ? "" : "\n");
+        "noise), above 1.05: %d (%d), above 1.15: %d (%d); noise %.3f%s",
+        name, s.count, s.mean, s.above[0], s.beyond[0], s.above[2], s.beyond[2], s.above[1], s.beyond[1],
+        s.noise, s.failed ? "" : "\n");
     if (s.failed)
         printf("; FAILED: %d\n", s.failed);
     outcomes_print_worst(list, view, sorted);

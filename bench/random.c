@@ -147,9 +147,16 @@ static int random_draw(bench *b, random_work *w, const random_wishes *wishes, in
     return bench_ok(b, gemmepi_plan_info(w->plans[RACE_OURS], &w->details));
 }
 
+/* Those with cuBLASLt's products have Hopper's kernels. */
+static int random_has_route(const bench *b, int i) {
+    return !b->is_ampere || (random_routes[i] != GEMMEPI_ROUTE_LT && random_routes[i] != GEMMEPI_ROUTE_SPLIT);
+}
+
 /* A route's plan, but for the one that ours took and what takes too long. */
 static int random_plan_route(bench *b, random_work *w, int i) {
     int series = RACE_FUSED + i, supported;
+    if (!random_has_route(b, i))
+        return 1;
     if (random_routes[i] == w->details.route) {
         w->same_as_ours = series;
         return 1;
@@ -354,7 +361,7 @@ static void random_describe(bench *b, const random_work *w, const random_wishes 
     snprintf(o->card, sizeof o->card, "%s", b->details.name);
     random_version(o->driver, sizeof o->driver, b->details.driver_version, 1000, 10);
     random_version(o->cublaslt, sizeof o->cublaslt, b->cublaslt_version, 10000, 100);
-    snprintf(o->gemmepi, sizeof o->gemmepi, "%s", GEMMEPI_VERSION_STRING);
+    snprintf(o->gemmepi, sizeof o->gemmepi, "%s%s", GEMMEPI_VERSION_STRING, b->is_ampere ? " ampere" : "");
 }
 
 /* A mode's times into an outcome: raced, or left at what was found on trial. */
@@ -646,7 +653,8 @@ static void random_precompile(bench *b, const random_wishes *wishes) {
         if (wishes->tuned)
             random_tune(b->context, problems, count);
         for (route = 0; route < RANDOM_ROUTES - 1; route++) /* plain is one kernel for many */
-            random_precompile_for(shared.contexts[route], problems, count);
+            if (random_has_route(b, route))
+                random_precompile_for(shared.contexts[route], problems, count);
     }
     free(descs);
     free(problems);

@@ -4,6 +4,7 @@
 #define GEMMEPI_IMPLEMENTATION
 
 #include "bench/famous.h"
+#include "bench/lt.h"
 #include "bench/named.h"
 #include "bench/nvrtc.h"
 #include "bench/ratios.h"
@@ -184,6 +185,36 @@ static void products_of_models_are_those_of_their_layers(void) {
     }
 }
 
+/* >>what is left out for --ampere */
+
+static int fake_algorithm(const uint64_t *algorithm, int attribute, void *value, size_t size,
+                          size_t *written) {
+    const int id = (int)algorithm[0];
+    if (attribute != LT_ALGORITHM_ID || size != sizeof id || id < 0)
+        return LT_INVALID_VALUE;
+    memcpy(value, &id, sizeof id);
+    *written = sizeof id;
+    return 0;
+}
+
+static void answers_of_hoppers_algorithm_are_left_out(void) {
+    static const int ids[] = {66, 21, -1, 66, 31, 6, 67};
+    lt_answer answers[COUNT(ids)];
+    lt l;
+    int i, kept;
+    memset(&l, 0, sizeof l);
+    memset(answers, 0, sizeof answers);
+    l.algorithm_get = fake_algorithm;
+    for (i = 0; i < COUNT(ids); i++)
+        answers[i].algorithm[0] = (uint64_t)ids[i];
+    kept = lt_leave_out_hopper(&l, answers, COUNT(ids), 3);
+    CHECK(kept == 3 && answers[0].algorithm[0] == 21 && answers[1].algorithm[0] == 31 &&
+              answers[2].algorithm[0] == 6,
+          "%d are kept", kept);
+    kept = lt_leave_out_hopper(&l, answers, 0, 3);
+    CHECK(kept == 0, "%d of none", kept);
+}
+
 /* >>the bench's kernels */
 
 static void compile(const nvrtc *n, const char *source, int arch, const char *name) {
@@ -293,6 +324,7 @@ static void the_report_is_what_was_computed_by_hand(void) {
     CHECK(fabs(graph.mean - pow(1.1, 0.25)) < 1e-9, "the mean is %g", graph.mean);
     CHECK(graph.above[0] == 2 && graph.beyond[0] == 1, "above 1.02: %d, %d", graph.above[0], graph.beyond[0]);
     CHECK(graph.above[1] == 1 && graph.beyond[1] == 1, "above 1.15: %d, %d", graph.above[1], graph.beyond[1]);
+    CHECK(graph.above[2] == 2 && graph.beyond[2] == 1, "above 1.05: %d, %d", graph.above[2], graph.beyond[2]);
     CHECK(spaced.count == 1 && fabs(spaced.mean - 1.5) < 1e-9, "spaced: %d, %g", spaced.count, spaced.mean);
     CHECK(graph.failed == 0, "%d failed", graph.failed);
     outcomes_close(&list);
@@ -461,6 +493,7 @@ int main(void) {
     RUN(products_of_models_are_planned);
     RUN(weights_of_models_are_cold);
     RUN(products_of_models_are_those_of_their_layers);
+    RUN(answers_of_hoppers_algorithm_are_left_out);
     RUN(the_passes_of_drawn_products_compile);
     RUN(a_line_says_all_by_itself);
     RUN(the_report_is_what_was_computed_by_hand);
