@@ -19,7 +19,7 @@ PARTS := $(wildcard src/*/*.h src/*/*/*.h)
 FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.[ch] src/*/*.h src/*/*/*.h)) \
              $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/ranks.h examples/parallel_report.h examples/picture.h examples/*.cpp)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
-WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/gpu/*.c))
+WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/network/*.c tests/gpu/*.c))
 SHARED := build/libgemmepi.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 

@@ -20,7 +20,7 @@
        GEMMEPI_API        decorates every public function, for instance with an export attribute
        GEMMEPI_NODISCARD  marks gemmepi_status; define it empty to turn off the warning of an ignored status
        GEMMEPI_NO_HOST    leaves the host's arithmetic out: gemmepi_create then fails without a GPU
-       GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE, GEMMEPI_NO_FORMULA  leave out layers, with them element-wise operations, formulas
+       GEMMEPI_NO_NETWORK, _NO_LINEAR, _NO_ELEMENTWISE, _NO_FORMULA  leave out networks; with them layers; with both element-wise operations; formulas
        GEMMEPI_NO_FP8, GEMMEPI_NO_SM80, GEMMEPI_NO_SM90  leave out fp8, kernels of the route fused for Turing and later, for Hopper
 
    A WHOLE PROGRAM, D = gelu(A B + bias)
@@ -1074,6 +1074,85 @@ typedef struct gemmepi_derive_desc {
     int ties_to_first;    /* 1: of equal inputs of min and max the first has the gradient; 0: they share it */
 } gemmepi_derive_desc;
 
+/* >>networks */
+
+/* Flags of a network. It also has RELAXED and BATCH_INVARIANT (of y, and of dx). */
+#define GEMMEPI_NETWORK_BIAS       0x0040000000000000ull /* each layer has a bias */
+#define GEMMEPI_NETWORK_TRANSPOSED 0x0080000000000000ull /* w is stored [out, in], and dw is; else [in, out] */
+#define GEMMEPI_NETWORK_SAVED      0x0100000000000000ull /* forward keeps what backward needs in args.saved */
+#define GEMMEPI_NETWORK_DX         0x0200000000000000ull /* backward computes dx */
+#define GEMMEPI_NETWORK_DW         0x0400000000000000ull /* backward computes dw, with BIAS dbias, too */
+#define GEMMEPI_ACCUMULATE_DX      0x0800000000000000ull /* args.dx += dx; else it is overwritten */
+#define GEMMEPI_ACCUMULATE_DW      0x1000000000000000ull /* args.dw += dw and args.dbias += dbias; else they are overwritten */
+
+/* A layer of a network. formula replaces activation, as in gemmepi_linear_desc: text that computes d, which is as wide as v, from v.
+   It assigns d alone. operands are its inputs, without scales, and gradients d_NAME of them, which backward writes. */
+typedef struct gemmepi_network_layer {
+    int64_t width;       /* columns of its output */
+    const char *formula; /* NULL: activation */
+    const gemmepi_operand *operands;
+    int operand_count;           /* of all layers together at most 48 */
+    gemmepi_epilogue activation; /* RELU and so on, without GATED; 0: NONE */
+    int has_parameter;           /* as in gemmepi_linear_desc */
+    double activation_parameter;
+} gemmepi_network_layer;
+
+/* A small network, forward and backward. With y_0 = x and, for the layers i from 1 on,
+
+       v_i = y_(i-1) w_i + bias_i        y_i = act_i(v_i), or the formula of v_i        y = y_n, the last one
+
+   Shapes: x and dx [rows, input], w_i [width of i - 1, width of i], bias_i [width of i], y and dy [rows, the last width]; dx, dw_i
+   and dbias_i are the gradients of the sum of dy times y. All are row-major. Widths are any; leading dimensions and widths that are multiples
+   of 16 bytes are fastest.
+
+   Between layers y_i is rounded to dtype; sums, bias and activation are in F32 or wider. Backward makes v and y_i of the hidden
+   layers again, from x. With SAVED it reads what forward kept in args.saved: gemmepi_plan_info has its saved_size, which may be 0, and is
+   the same for both directions. What is in it is for a backward of the same desc, context and version alone; of flags only DX, DW, ACCUMULATE_DX
+   and ACCUMULATE_DW may differ.
+
+   How it runs: a layer at a time, by the plans of gemmepi_linear, with what is between layers in workspace; the derivative of
+   each layer's activation is in the product that makes its dy, if not both the last layer and the one before have formulas.
+   Every layer has the bounds of gemmepi_linear, with its y as stored; docs/numerics.md has the bound of a whole network. */
+typedef struct gemmepi_network_desc {
+    int64_t rows;  /* 0 to 2^31 - 1 */
+    int64_t input; /* columns of x */
+    const gemmepi_network_layer *layers;
+    int layer_count;     /* 1 to 16 */
+    gemmepi_dtype dtype; /* of x, w, y, dy and dx: F16, BF16, F32 or F64; 0: F32 */
+    uint64_t flags;      /* NETWORK_BIAS and so on, RELAXED, BATCH_INVARIANT */
+
+    gemmepi_compute compute;      /* F32: strict, or TF32, as in gemmepi_matmul_desc; 0: by dtype */
+    gemmepi_dtype bias_dtype;     /* F32, F16 or BF16 (F64 in F64); 0: dtype */
+    gemmepi_dtype gradient_dtype; /* of dw and dbias, likewise */
+    int64_t x_ld, y_ld;           /* elements from one row to the next, of dx and dy, too; 0: dense */
+    size_t alignment;             /* that pointers have, 1 to 256, a power of two; 0: 16. Also of one-shot calls */
+
+    /* What the first layer multiplies is made of x, which is called a: the text of gemmepi_linear_desc.a.formula, for instance
+       "sin(frequency * a + phase)"; its operands are those of layers[0], each for the text that reads it. NULL: x itself */
+    const char *input_formula;
+    gemmepi_dtype x_dtype; /* of x and dx, with input_formula; 0: dtype */
+} gemmepi_network_desc;
+
+/* The pointers of a network, and arrays of layer_count of them, which are read during the call. Forward reads x, w and, with BIAS, bias, and writes
+   y and, with SAVED, saved. Backward reads x, w, bias, dy and, with SAVED, saved, and writes dx, dw and dbias as asked for. One
+   struct serves both: each ignores what only the other has. A pointer without its flag is refused. Outputs overlap nothing. */
+typedef struct gemmepi_network_args {
+    const void *x;
+    const void *const *w;
+    const void *const *bias; /* with BIAS; else NULL */
+    void *y;
+    const void *dy;
+    void *dx;                     /* with DX */
+    void *const *dw;              /* with DW */
+    void *const *dbias;           /* with DW and BIAS */
+    void *saved;                  /* with SAVED: written by forward, read by backward; a multiple of 256 */
+    size_t saved_size;            /* bytes; at least the plan's */
+    void *const *const *operands; /* for each layer an array as gemmepi_linear_args.operands, NULL where it has none; NULL: none has */
+
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
+} gemmepi_network_args;
+
 /* >>work ahead */
 
 /* One problem of any kind: exactly one of the pointers is not NULL. */
@@ -1083,6 +1162,8 @@ typedef struct gemmepi_any_desc {
     const gemmepi_linear_desc *linear; /* a layer, forward */
     const gemmepi_linear_desc *linear_backward;
     const gemmepi_grouped_desc *grouped;
+    const gemmepi_network_desc *network; /* forward */
+    const gemmepi_network_desc *network_backward;
 } gemmepi_any_desc;
 
 /* Receives how many of `count` problems are done, from 1 on. Any working thread may call it, one at a time. It must not call back
@@ -1122,7 +1203,7 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, with or without one of those */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
-    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own (on the host: HOST) */
+    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward, or a network by layers: products and passes, each with a route of its own (on the host: HOST) */
     GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours; a divided k is finished by a pass */
 } gemmepi_route;
 
@@ -1131,7 +1212,9 @@ typedef enum gemmepi_plan_kind {
     GEMMEPI_PLAN_ELEMENTWISE = 2,
     GEMMEPI_PLAN_LINEAR = 3,
     GEMMEPI_PLAN_LINEAR_BACKWARD = 4,
-    GEMMEPI_PLAN_GROUPED = 5
+    GEMMEPI_PLAN_GROUPED = 5,
+    GEMMEPI_PLAN_NETWORK = 6,
+    GEMMEPI_PLAN_NETWORK_BACKWARD = 7
 } gemmepi_plan_kind;
 
 typedef struct gemmepi_plan_details {
@@ -1148,6 +1231,7 @@ typedef struct gemmepi_plan_details {
     int bit_stable;            /* 1: so do other processes on the same hardware and versions, with the same answers or none */
     double microseconds;       /* of one run if the plan was tuned, else 0 */
     int ways_timed, ways_left; /* then: how many ways were timed, and how many were not for want of time or memory */
+    size_t saved_size;         /* of a network with SAVED: bytes of args.saved */
 } gemmepi_plan_details;
 
 /* What an epilogue reads and writes besides A, B, C and D, with sizes. Sizes are of the whole batch. */
@@ -1205,6 +1289,10 @@ typedef struct gemmepi_context_details {
 #error "GEMMEPI_NO_ELEMENTWISE leaves out what layers copy and sum with: define GEMMEPI_NO_LINEAR, too"
 #endif
 
+#if defined(GEMMEPI_NO_LINEAR) && !defined(GEMMEPI_NO_NETWORK)
+#define GEMMEPI_NO_NETWORK /* networks are made of layers */
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -1227,6 +1315,9 @@ extern "C" {
     X(gemmepi_grouped_args)     \
     X(gemmepi_linear_desc)      \
     X(gemmepi_linear_args)      \
+    X(gemmepi_network_layer)    \
+    X(gemmepi_network_desc)     \
+    X(gemmepi_network_args)     \
     X(gemmepi_tensor)           \
     X(gemmepi_elementwise_desc) \
     X(gemmepi_elementwise_args) \
@@ -1358,6 +1449,16 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, con
                                                    const gemmepi_linear_args *args, gemmepi_stream stream);
 #endif
 
+#ifndef GEMMEPI_NO_NETWORK
+/* Computes a network's y, and with SAVED what its backward needs. Flags of gradients have no effect. gemmepi_network_desc has the formulas. */
+GEMMEPI_API gemmepi_status gemmepi_network(gemmepi_context *context, const gemmepi_network_desc *desc,
+                                           const gemmepi_network_args *args, gemmepi_stream stream);
+
+/* Computes those of a network's dx, dw and dbias that desc asks for, and the gradients d_NAME of operands; y is ignored. */
+GEMMEPI_API gemmepi_status gemmepi_network_backward(gemmepi_context *context, const gemmepi_network_desc *desc,
+                                                    const gemmepi_network_args *args, gemmepi_stream stream);
+#endif
+
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* Runs an element-wise operation: gemmepi_operation has the formulas, or desc has one of its own. args may be NULL unless there are
    NUMBERs. Where args has a NULL pointer, the tensor's own data in desc is used. */
@@ -1388,6 +1489,12 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const g
 /* Also UNSUPPORTED: I8 operands, and the few forms of a batch that its sentence names. */
 GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                         gemmepi_plan **plan);
+#endif
+#ifndef GEMMEPI_NO_NETWORK
+GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc,
+                                                gemmepi_plan **plan);
+GEMMEPI_API gemmepi_status gemmepi_plan_network_backward(gemmepi_context *context, const gemmepi_network_desc *desc,
+                                                         gemmepi_plan **plan);
 #endif
 
 /* Run a plan on args in the order of stream: a few launches (gemmepi_plan_info), and, with the exceptions below, no allocation,
@@ -1424,6 +1531,13 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const ge
                                               gemmepi_stream stream);
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                                        gemmepi_stream stream);
+#endif
+#ifndef GEMMEPI_NO_NETWORK
+/* As those of layers: on the host what is between layers is allocated by config.allocator (OUT_OF_MEMORY). */
+GEMMEPI_API gemmepi_status gemmepi_run_network(const gemmepi_plan *plan, const gemmepi_network_args *args,
+                                               gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_run_network_backward(const gemmepi_plan *plan, const gemmepi_network_args *args,
+                                                        gemmepi_stream stream);
 #endif
 
 /* Reserves the workspace that runs of this plan on this stream need, until gemmepi_destroy. Call it once for each stream that
@@ -9509,7 +9623,8 @@ enum {
   GPI__OF_ELEMENTWISE = 4, /* gemmepi_elementwise_desc.flags */
   GPI__OF_GATE = 8, /* gemmepi_elementwise_desc.activation */
   GPI__OF_LAYER = 16, /* gemmepi_linear_desc.flags */
-  GPI__OF_LAYERS_ACTIVATION = 32 /* gemmepi_linear_desc.activation */
+  GPI__OF_LAYERS_ACTIVATION = 32, /* gemmepi_linear_desc.activation */
+  GPI__OF_NETWORK = 64 /* gemmepi_network_desc.flags */
 };
 
 typedef struct gpi__flag_row {
@@ -9530,13 +9645,13 @@ static const gpi__flag_row gpi__flags[] = {
   {GEMMEPI_GATED, "GATED", GPI__OF_EPILOGUE | GPI__OF_LAYERS_ACTIVATION},
   {GEMMEPI_GATE_FIRST, "GATE_FIRST", GPI__OF_EPILOGUE | GPI__OF_GATE | GPI__OF_LAYERS_ACTIVATION},
   {GEMMEPI_UPSTREAM, "UPSTREAM", GPI__OF_EPILOGUE},
-  {GEMMEPI_RELAXED, "RELAXED", GPI__OF_PRODUCT | GPI__OF_LAYER},
+  {GEMMEPI_RELAXED, "RELAXED", GPI__OF_PRODUCT | GPI__OF_LAYER | GPI__OF_NETWORK},
   {GEMMEPI_DEVICE_SCALARS, "DEVICE_SCALARS", GPI__OF_PRODUCT},
   {GEMMEPI_FAST_ACCUMULATION, "FAST_ACCUMULATION", GPI__OF_PRODUCT | GPI__OF_LAYER},
   {GEMMEPI_AMAX_D, "AMAX_D", GPI__OF_PRODUCT},
   {GEMMEPI_AMAX_AUX, "AMAX_AUX", GPI__OF_PRODUCT},
   {GEMMEPI_ACCUMULATE, "ACCUMULATE", GPI__OF_PRODUCT | GPI__OF_ELEMENTWISE},
-  {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GPI__OF_PRODUCT | GPI__OF_LAYER},
+  {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GPI__OF_PRODUCT | GPI__OF_LAYER | GPI__OF_NETWORK},
   {GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D", GPI__OF_PRODUCT | GPI__OF_LAYER},
   {GEMMEPI_POWER_OF_TWO_SCALE, "POWER_OF_TWO_SCALE", GPI__OF_PRODUCT | GPI__OF_LAYER},
   {GEMMEPI_CAST_SCALE, "CAST_SCALE", GPI__OF_ELEMENTWISE},
@@ -9555,6 +9670,13 @@ static const gpi__flag_row gpi__flags[] = {
   {GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL", GPI__OF_LAYER},
   {GEMMEPI_LINEAR_DY_IS_G, "LINEAR_DY_IS_G", GPI__OF_LAYER},
   {GEMMEPI_LINEAR_FORWARD, "LINEAR_FORWARD", GPI__OF_LAYER},
+  {GEMMEPI_NETWORK_BIAS, "NETWORK_BIAS", GPI__OF_NETWORK},
+  {GEMMEPI_NETWORK_TRANSPOSED, "NETWORK_TRANSPOSED", GPI__OF_NETWORK},
+  {GEMMEPI_NETWORK_SAVED, "NETWORK_SAVED", GPI__OF_NETWORK},
+  {GEMMEPI_NETWORK_DX, "NETWORK_DX", GPI__OF_NETWORK},
+  {GEMMEPI_NETWORK_DW, "NETWORK_DW", GPI__OF_NETWORK},
+  {GEMMEPI_ACCUMULATE_DX, "ACCUMULATE_DX", GPI__OF_NETWORK},
+  {GEMMEPI_ACCUMULATE_DW, "ACCUMULATE_DW", GPI__OF_NETWORK},
 };
 
 /* What a layer has instead of a flag of products. */
@@ -9573,7 +9695,8 @@ static const struct {
   const char *desc, *name;
 } gpi__fields[] = {{"gemmepi_matmul_desc", "epilogue"},   {"gemmepi_matmul_desc", "flags"},
         {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
-        {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
+        {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"},
+        {"gemmepi_network_desc", "flags"}};
 
 static size_t gpi__field_index(int field) {
   size_t i = 0;
@@ -16726,11 +16849,13 @@ static gpi__stream_key gpi__key_of_stream(gemmepi_stream stream) {
   return key;
 }
 
-/* That of the stream's own block, or of a second one, for runs of which products are parts. */
+/* That of the stream's own block, or of a second one, for runs of which products are parts, or (2) of a third, of which those are. */
 static gpi__stream_key gpi__key_of_block(gemmepi_stream stream, int is_beside) {
   gpi__stream_key key = gpi__key_of_stream(stream);
   if (is_beside)
     key.thread = ~key.thread; /* no thread has that number */
+  if (is_beside > 1)
+    key.numbered_by = ~key.numbered_by;
   return key;
 }
 
@@ -16805,7 +16930,7 @@ static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_str
   return status;
 }
 
-/* is_beside: the second block. */
+/* is_beside: the second block, or the third. */
 static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside, size_t size) {
   gpi__entry entry;
   gemmepi_status status = gpi__check_stream(context, stream);
@@ -19007,8 +19132,8 @@ struct gemmepi_plan {
 };
 
 /* By gemmepi_plan_kind. */
-static const char *const gpi__plan_kind_names[] = {"",       "matmul",          "elementwise",
-        "linear", "linear_backward", "grouped"};
+static const char *const gpi__plan_kind_names[] = {
+  "", "matmul", "elementwise", "linear", "linear_backward", "grouped", "network", "network_backward"};
 
 /* A new plan's beginning. */
 static gemmepi_plan gpi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind, void (*destroy)(gemmepi_plan *plan)) {
@@ -38600,9 +38725,1161 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, con
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
+#ifndef GEMMEPI_NO_NETWORK
+/* A network as its plan sees it: defaults filled in, every rule checked. A task's bytes tell networks apart. */
+
+enum { GPI__NETWORK_LAYERS = 16, GPI__NETWORK_OPERANDS = 48 };
+
+/* What tells a task from those of other kinds. */
+enum { GPI__NETWORK_FORWARD = -32, GPI__NETWORK_BACKWARD = -33 };
+
+/* Formulas are the context's, each with a reference for the task. */
+typedef struct gpi__network_layer {
+  int64_t inputs, width; /* k and n of its product */
+  double parameter;
+  uint64_t activation; /* by name; NONE where a formula is in its place */
+  /* Forward: of the product x w, with the bias among its operands. NULL: by name */
+  gpi__kept_formula *formula;
+  /* Backward: what makes G, of the product that makes P again, with bias and dY among its operands */
+  gpi__kept_formula *gradient;
+  gpi__kept_formula *made; /* what makes the first layer's input of x */
+  int32_t operand_count; /* of the caller's, which are the first ones of each formula */
+  int32_t asks_gradients; /* some of them are gradients d_NAME */
+  int8_t beside
+    [2]
+    [4]; /* behind them, of formula and of gradient: tensors of the layer, GPI__L_BIAS and so on; -1: none */
+} gpi__network_layer;
+
+/* Zeroed before it is filled. */
+typedef struct gpi__network_task {
+  int64_t tag;
+  int64_t rows;
+  uint64_t flags;
+  gpi__view x, y; /* dx and dy lie as they do */
+  int32_t layer_count;
+  int32_t dtype, x_dtype, bias_dtype, gradient_dtype;
+  int32_t compute; /* as given */
+  int32_t alignment;
+  gpi__network_layer
+    layers[GPI__NETWORK_LAYERS]; /* at the end: the bytes behind the last layer do not count */
+} gpi__network_task;
+
+static size_t gpi__network_task_size(const gpi__network_task *task) {
+  return offsetof(gpi__network_task, layers) + (size_t)task->layer_count * sizeof task->layers[0];
+}
+
+static int gpi__is_network_backward(const gpi__network_task *task) {
+  return task->tag == GPI__NETWORK_BACKWARD;
+}
+
+static void gpi__drop_networks_formulas(gemmepi_context *context, const gpi__network_task *task) {
+  int i;
+  for (i = 0; i < task->layer_count; i++) {
+    gpi__drop_one(context, task->layers[i].formula);
+    gpi__drop_one(context, task->layers[i].gradient);
+    gpi__drop_one(context, task->layers[i].made);
+  }
+}
+
+/* The formula that reads or writes an operand in this direction, or NULL. Backward may run forward's again. */
+static const gpi__kept_formula *gpi__networks_formula_with(const gpi__network_task *task, int layer, int operand) {
+  const gpi__kept_formula *all[3];
+  int i;
+  all[0] = task->layers[layer].gradient;
+  all[1] = task->layers[layer].formula;
+  all[2] = task->layers[layer].made;
+  for (i = 0; i < 3; i++)
+    if (all[i] && all[i]->placed.formula->operands[operand].used)
+      return all[i];
+  return NULL;
+}
+/* The layers of a network as descs of gemmepi_linear: what a network's formulas are checked and derived by, and what it is run by a
+ layer at a time. Forward keeps P and Y of each hidden layer for backward, or lets two buffers take turns. Backward goes from the last layer
+ to the first, each dA through the activation of the layer before, which so is given its G. */
+
+/* >>what is between layers */
+
+/* Elements of a row: a multiple of 16 bytes. */
+static int64_t gpi__inner_ld(const gemmepi_network_desc *desc, int64_t width) {
+  int64_t run = 16 / (int64_t)gemmepi_dtype_size(desc->dtype);
+  return (width + run - 1) / run * run;
+}
+
+static int64_t gpi__inputs_of(const gemmepi_network_desc *desc, int i) {
+  return i ? desc->layers[i - 1].width : desc->input;
+}
+
+/* Whether the derivative of a layer's activation may need P. */
+static int gpi__keeps_p(const gemmepi_network_desc *desc, int i) {
+  return desc->layers[i].formula || !gpi__is_affine(desc->layers[i].activation);
+}
+
+/* P of RELU by name is a mask of bits. */
+static int gpi__p_is_mask(const gemmepi_network_desc *desc, int i) {
+  return !desc->layers[i].formula && gpi__aux_is_mask(desc->layers[i].activation | GEMMEPI_AUX);
+}
+
+static int64_t gpi__p_ld(const gemmepi_network_desc *desc, int i) {
+  int64_t width = desc->layers[i].width;
+  return gpi__p_is_mask(desc, i) ? (width + 127) / 128 * 128 : gpi__inner_ld(desc, width);
+}
+
+static size_t gpi__bytes_of_y(const gemmepi_network_desc *desc, int i) {
+  return (size_t)desc->rows * (size_t)gpi__inner_ld(desc, desc->layers[i].width) *
+     gemmepi_dtype_size(desc->dtype);
+}
+
+static size_t gpi__bytes_of_p(const gemmepi_network_desc *desc, int i) {
+  return gpi__p_is_mask(desc, i) ? (size_t)desc->rows * (size_t)gpi__p_ld(desc, i) / 8
+        : gpi__bytes_of_y(desc, i);
+}
+
+/* >>descs */
+
+static gemmepi_matrix gpi__networks_matrix(gemmepi_dtype dtype, int64_t ld) {
+  gemmepi_matrix matrix;
+  memset(&matrix, 0, sizeof matrix);
+  matrix.dtype = dtype;
+  matrix.ld = ld;
+  return matrix;
+}
+
+static void gpi__place_first_input(const gemmepi_network_desc *desc, gemmepi_linear_desc *layer) {
+  layer->a = gpi__networks_matrix(desc->x_dtype, desc->x_ld);
+  layer->da = layer->a;
+  layer->a.formula = desc->input_formula;
+  layer->a.compute_dtype = desc->input_formula ? desc->dtype : GEMMEPI_DTYPE_DEFAULT;
+}
+
+/* A layer's shapes, types and activation. desc: with its defaults filled in. */
+static gemmepi_linear_desc gpi__bare_layer(const gemmepi_network_desc *desc, int i) {
+  const gemmepi_network_layer *of = &desc->layers[i];
+  int is_last = i + 1 == desc->layer_count;
+  gemmepi_linear_desc layer;
+  memset(&layer, 0, sizeof layer);
+  layer.m = desc->rows;
+  layer.n = of->width;
+  layer.k = gpi__inputs_of(desc, i);
+  layer.compute = desc->compute;
+  layer.flags = desc->flags & (GEMMEPI_RELAXED | GEMMEPI_BATCH_INVARIANT);
+  layer.flags |= desc->flags & GEMMEPI_NETWORK_BIAS ? GEMMEPI_LINEAR_BIAS : 0;
+  layer.alignment = desc->alignment;
+  layer.activation = of->activation;
+  layer.has_parameter = of->has_parameter;
+  layer.activation_parameter = of->activation_parameter;
+  layer.formula = of->formula;
+  layer.operands = of->operands;
+  layer.operand_count = of->operand_count;
+  layer.a = layer.da = gpi__networks_matrix(desc->dtype, gpi__inner_ld(desc, layer.k));
+  if (i == 0)
+    gpi__place_first_input(desc, &layer);
+  layer.b = gpi__networks_matrix(desc->dtype, 0);
+  layer.db = gpi__networks_matrix(desc->gradient_dtype, 0);
+  layer.b.transposed = layer.db.transposed = (desc->flags & GEMMEPI_NETWORK_TRANSPOSED) != 0;
+  layer.y = layer.dy =
+    gpi__networks_matrix(desc->dtype, is_last ? desc->y_ld : gpi__inner_ld(desc, of->width));
+  layer.preact = gpi__networks_matrix(gpi__p_is_mask(desc, i) ? GEMMEPI_DTYPE_DEFAULT : desc->dtype, gpi__p_ld(desc, i));
+  layer.bias.dtype = desc->bias_dtype;
+  layer.dbias.dtype = desc->gradient_dtype;
+  layer.g_dtype = desc->dtype;
+  return layer;
+}
+
+/* With what is kept for backward, or not. */
+static gemmepi_linear_desc gpi__forward_layer(const gemmepi_network_desc *desc, int i, int keeps) {
+  gemmepi_linear_desc layer = gpi__bare_layer(desc, i);
+  if (keeps && gpi__keeps_p(desc, i))
+    layer.flags |= GEMMEPI_LINEAR_SAVED;
+  return layer;
+}
+
+static int gpi__asks_layer_for_gradients(const gemmepi_network_desc *desc, int i) {
+  gemmepi_linear_desc layer;
+  memset(&layer, 0, sizeof layer);
+  layer.operands = desc->layers[i].operands;
+  layer.operand_count = desc->layers[i].operand_count;
+  return gpi__asks_for_gradients(&layer);
+}
+
+/* The first layer that has something to do in backward; all above it have. */
+static int gpi__lowest_layer(const gemmepi_network_desc *desc) {
+  int i = 0;
+  if (desc->flags & (GEMMEPI_NETWORK_DX | GEMMEPI_NETWORK_DW))
+    return 0;
+  while (i + 1 < desc->layer_count && !gpi__asks_layer_for_gradients(desc, i))
+    i++;
+  return i;
+}
+
+/* What a layer's backward computes, and how it has P. */
+static gemmepi_linear_desc gpi__backward_layer(const gemmepi_network_desc *desc, int i) {
+  gemmepi_linear_desc layer = gpi__bare_layer(desc, i);
+  int has_bias = (desc->flags & GEMMEPI_NETWORK_BIAS) != 0;
+  if (desc->flags & GEMMEPI_NETWORK_DW)
+    layer.flags |= GEMMEPI_LINEAR_DB | (has_bias ? GEMMEPI_LINEAR_DBIAS : 0);
+  if (desc->flags & GEMMEPI_ACCUMULATE_DW)
+    layer.flags |= GEMMEPI_ACCUMULATE_DB | (has_bias ? GEMMEPI_ACCUMULATE_DBIAS : 0);
+  if (i > gpi__lowest_layer(desc) || desc->flags & GEMMEPI_NETWORK_DX)
+    layer.flags |= GEMMEPI_LINEAR_DA;
+  if (i == 0 && desc->flags & GEMMEPI_ACCUMULATE_DX)
+    layer.flags |= GEMMEPI_ACCUMULATE_DA;
+  if (gpi__keeps_p(desc, i))
+    layer.flags |= i + 1 < desc->layer_count || desc->flags & GEMMEPI_NETWORK_SAVED
+        ? GEMMEPI_LINEAR_SAVED
+        : GEMMEPI_LINEAR_RECOMPUTE;
+  return layer;
+}
+
+/* Whether a layer's dA goes through the activation of the layer before. That needs the layer's own formula to be done with, as it is
+ where the layer after it has given it G. */
+static int gpi__goes_through_before(const gemmepi_network_desc *desc, int i, int is_given_g) {
+  if (i <= gpi__lowest_layer(desc) || gpi__asks_layer_for_gradients(desc, i - 1))
+    return 0;
+  return is_given_g || !desc->layers[i].formula || !desc->layers[i - 1].formula;
+}
+/* desc to task: what a network's desc says by itself; its layers are checked as layers. */
+
+#define GPI__MAX_WIDTH ((int64_t)1 << 20)
+
+/* >>sentences */
+
+/* Puts a sentence about a layer in the words of the network. */
+static gemmepi_status gpi__in_networks_words(gemmepi_status status, int i) {
+  static const char *const of_layer[] = {"formula",       "operands",      "activation",
+        "operand_count", "has_parameter", "activation_parameter",
+        "width"};
+  char fields[GPI__COUNT(of_layer)][56];
+  gpi__renaming names[] = {{"desc.formula", NULL},
+        {"desc.operands", NULL},
+        {"desc.activation", NULL},
+        {"desc.operand_count", NULL},
+        {"desc.has_parameter", NULL},
+        {"desc.activation_parameter", NULL},
+        {"desc.n", NULL},
+        {"desc.k", "desc.input"},
+        {"desc.m", "desc.rows"},
+        {"desc.a.formula", "desc.input_formula"},
+        {"desc.a.ld", "desc.x_ld"},
+        {"desc.a.dtype", "desc.x_dtype"},
+        {"desc.b.dtype", "desc.dtype"},
+        {"desc.y.ld", "desc.y_ld"},
+        {"desc.y", "y"},
+        {"desc.dy", "dy"},
+        {"desc.da", "dx"},
+        {"desc.b", "w"}};
+  size_t j;
+  if (!status)
+    return status;
+  for (j = 0; j < GPI__COUNT(of_layer); j++) {
+    snprintf(fields[j], sizeof fields[j], "desc.layers[%d].%s", i, of_layer[j]);
+    names[j].to = fields[j];
+  }
+  gpi__rename_error(names, GPI__COUNT(names));
+  return status;
+}
+
+/* >>what desc says by itself */
+
+static gemmepi_status gpi__check_networks_extents(const gemmepi_network_desc *desc) {
+  int i;
+  GPI__INVALID_IF(desc->layer_count < 1 || desc->layer_count > GPI__NETWORK_LAYERS,
+    "desc.layer_count is %d; accepted are 1 to %d%s", desc->layer_count, GPI__NETWORK_LAYERS,
+    desc->layer_count ? GPI__UNINITIALISED : "");
+  GPI__INVALID_IF(!desc->layers, "desc.layers is NULL, but desc.layer_count is %d", desc->layer_count);
+  GPI__INVALID_IF(desc->rows < 0 || desc->rows > INT32_MAX,
+    "desc.rows is %lld; accepted are 0 to 2^31 - 1: run more rows as several calls%s",
+    (long long)desc->rows, desc->rows < 0 ? GPI__UNINITIALISED : "");
+  GPI__INVALID_IF(desc->input < 1 || desc->input > GPI__MAX_WIDTH,
+    "desc.input is %lld; accepted are 1 to 2^20", (long long)desc->input);
+  for (i = 0; i < desc->layer_count; i++)
+    GPI__INVALID_IF(desc->layers[i].width < 1 || desc->layers[i].width > GPI__MAX_WIDTH,
+      "desc.layers[%d].width is %lld; accepted are 1 to 2^20", i, (long long)desc->layers[i].width);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_networks_dtype(const char *name, gemmepi_dtype dtype, uint32_t accepted, const char *words) {
+  GPI__INVALID_IF((unsigned)dtype >= 32 || !(accepted >> dtype & 1),
+    "desc.%s is %d (%s); accepted %s in a network%s", name, (int)dtype,
+    gpi__dtype_name(dtype), words, gpi__dtype_is_known(dtype) ? "" : GPI__UNINITIALISED);
+  return GEMMEPI_OK;
+}
+
+/* With the defaults filled in. */
+static gemmepi_status gpi__check_networks_dtypes(const gemmepi_network_desc *desc) {
+  int is_f64 = desc->dtype == GEMMEPI_F64;
+  uint32_t beside = is_f64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
+  const char *words = is_f64 ? "is F64, as desc.dtype is," : "are F32, F16 and BF16";
+  gemmepi_status status = gpi__check_networks_dtype(
+    "dtype", desc->dtype, GPI__VECTOR_TYPES | 1u << GEMMEPI_F64, "are F32, F16, BF16 and F64");
+  if (!status)
+    status = gpi__check_networks_dtype("bias_dtype", desc->bias_dtype, beside, words);
+  if (!status)
+    status = gpi__check_networks_dtype("gradient_dtype", desc->gradient_dtype, beside, words);
+  GPI__INVALID_IF(!status && desc->x_dtype != desc->dtype && !desc->input_formula,
+    "desc.x_dtype is %s, but desc.dtype is %s and there is no input_formula: then x has that type, and x_dtype is 0",
+    gpi__dtype_name(desc->x_dtype), gpi__dtype_name(desc->dtype));
+  return status;
+}
+
+static gemmepi_status gpi__check_networks_flags(const gemmepi_network_desc *desc, int backward) {
+  gemmepi_status status = gpi__check_flags_of(GPI__OF_NETWORK, desc->flags, 0);
+  int last = desc->layer_count - 1;
+  if (status || !backward)
+    return status;
+  GPI__INVALID_IF(!(desc->flags & (GEMMEPI_NETWORK_DX | GEMMEPI_NETWORK_DW)) &&
+    gpi__lowest_layer(desc) == last && !gpi__asks_layer_for_gradients(desc, last),
+    "desc.flags asks for no output; at least one of NETWORK_DX and NETWORK_DW, or an operand d_NAME");
+  GPI__INVALID_IF(desc->flags & GEMMEPI_ACCUMULATE_DX && !(desc->flags & GEMMEPI_NETWORK_DX),
+    "desc.flags has ACCUMULATE_DX without NETWORK_DX");
+  GPI__INVALID_IF(desc->flags & GEMMEPI_ACCUMULATE_DW && !(desc->flags & GEMMEPI_NETWORK_DW),
+    "desc.flags has ACCUMULATE_DW without NETWORK_DW");
+  return GEMMEPI_OK;
+}
+
+/* Operands of a layer: inputs and their gradients, without scales. */
+static gemmepi_status gpi__check_networks_operands(const gemmepi_network_desc *desc, int layer) {
+  const gemmepi_network_layer *of = &desc->layers[layer];
+  int i;
+  for (i = 0; i < of->operand_count; i++) {
+    const gemmepi_operand *operand = &of->operands[i];
+    int role = gpi__layers_role(operand);
+    GPI__INVALID_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
+      "desc.layers[%d].operands[%d] (of %s) is %s; a network's formula assigns its result "
+      "alone: reductions and other outputs belong to gemmepi_linear", layer, i, operand->name ? operand->name : "NULL",
+      role == GPI__IS_OUTPUT ? "an output" : "the gradient of an output");
+    GPI__INVALID_IF(operand->scale.mode, "desc.layers[%d].operands[%d].scale.mode (of %s) is %d; operands of a network have no "
+      "scale: multiply by a SCALAR in the text", layer, i, operand->name ? operand->name : "NULL", (int)operand->scale.mode);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_networks_layers(const gemmepi_network_desc *desc) {
+  int i, operands = 0;
+  gemmepi_status status = GEMMEPI_OK;
+  for (i = 0; i < desc->layer_count && !status; i++) {
+    const gemmepi_network_layer *of = &desc->layers[i];
+    GPI__INVALID_IF(!of->formula && of->operand_count && !(i == 0 && desc->input_formula),
+      "desc.layers[%d].operand_count is %d, but its formula is NULL%s", i, of->operand_count, GPI__UNINITIALISED);
+    GPI__INVALID_IF(of->operand_count < 0 || of->operand_count > GPI__LAYER_OPERANDS || (of->operand_count && !of->operands),
+      "desc.layers[%d].operand%s", i, of->operand_count < 0 || of->operand_count > GPI__LAYER_OPERANDS ? "_count is not 0 to 28"
+      : "s is NULL, but operand_count is not 0");
+    GPI__UNSUPPORTED_IF(of->activation & GEMMEPI_GATED,
+      "desc.layers[%d].activation has GATED, which halves the width: layers of a network keep theirs (gemmepi_linear has gates)",
+      i);
+    operands += of->operand_count;
+    status = gpi__check_networks_operands(desc, i);
+  }
+  GPI__UNSUPPORTED_IF(!status && operands > GPI__NETWORK_OPERANDS,
+    "desc.layers have %d operands together; accepted are %d", operands, GPI__NETWORK_OPERANDS);
+  return status;
+}
+
+/* In the order of their need: what is said later may be counted on. */
+static gemmepi_status gpi__check_network_desc(const gemmepi_network_desc *given, int backward, gemmepi_network_desc *desc) {
+  gemmepi_status status;
+  GPI__INVALID_IF(!given, "desc is NULL");
+  *desc = *given;
+  desc->dtype = desc->dtype ? desc->dtype : GEMMEPI_F32;
+  desc->bias_dtype = desc->bias_dtype ? desc->bias_dtype : desc->dtype;
+  desc->gradient_dtype = desc->gradient_dtype ? desc->gradient_dtype : desc->dtype;
+  desc->x_dtype = desc->x_dtype ? desc->x_dtype : desc->dtype;
+  desc->alignment = desc->alignment ? desc->alignment : GPI__DEFAULT_ALIGNMENT;
+  status = gpi__check_networks_extents(desc);
+  if (!status)
+    status = gpi__check_networks_dtypes(desc);
+  if (!status)
+    status = gpi__check_networks_layers(desc);
+  return status ? status : gpi__check_networks_flags(desc, backward);
+}
+
+/* >>layers */
+
+/* The result is as wide as v. */
+static gemmepi_status gpi__check_networks_width(const gpi__kept_formula *kept, int i, int64_t width) {
+  const gpi__formula *formula = kept->placed.formula;
+  int64_t columns = gpi__columns_of_width(formula, width, formula->operands[GPI__RESULT].width);
+  GPI__INVALID_IF(!formula->operands[GPI__RESULT].used,
+    "desc.layers[%d].formula does not assign d, which is the layer's output", i);
+  GPI__UNSUPPORTED_IF(columns != width, "desc.layers[%d].formula makes %lld columns, but desc.layers[%d].width is %lld: "
+    "a layer of a network keeps its width", i, (long long)columns, i, (long long)width);
+  return GEMMEPI_OK;
+}
+
+/* One direction of a layer, checked as a layer's: its formula, and the first layer's input's. The views of forward's ends are the network's. */
+static gemmepi_status gpi__convert_networks_layer(gemmepi_context *context, const gemmepi_network_desc *desc,
+  int i, int backward, gpi__network_task *task) {
+  gpi__network_layer *to = &task->layers[i];
+  gemmepi_linear_desc layer = gpi__bare_layer(desc, i);
+  gpi__layer_task made;
+  gpi__problem problem;
+  gemmepi_status status;
+  if (i + 1 < desc->layer_count) /* so that a formula's width is asked about below */
+    layer.y.ld = 0;
+  if (backward) {
+    layer.flags |= gpi__keeps_p(desc, i) ? GEMMEPI_LINEAR_RECOMPUTE : 0;
+    layer.flags |= i == 0 && desc->input_formula ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DA;
+  }
+  status = gpi__convert_layer(context, &layer, backward, desc->alignment, &made, &problem);
+  if (status)
+    return gpi__in_networks_words(status, i);
+  *(backward ? &to->gradient : &to->formula) = GPI__FORMULA(&problem);
+  memcpy(to->beside[backward], made.beside, sizeof made.beside);
+  if (backward) {
+    gpi__drop_one(context, GPI__FORMULA(&problem.made[0]));
+    return GEMMEPI_OK;
+  }
+  to->made = GPI__FORMULA(&problem.made[0]);
+  to->parameter = made.parameter;
+  if (i == 0)
+    task->x = made.views[GPI__L_A];
+  if (i + 1 == desc->layer_count)
+    task->y = made.views[GPI__L_Y];
+  return to->formula ? gpi__check_networks_width(to->formula, i, to->width) : GEMMEPI_OK;
+}
+
+static void gpi__start_network_task(const gemmepi_network_desc *desc, int backward, gpi__network_task *task) {
+  int i;
+  task->tag = backward ? GPI__NETWORK_BACKWARD : GPI__NETWORK_FORWARD;
+  task->rows = desc->rows;
+  task->flags = desc->flags;
+  if (!backward)
+    task->flags &=
+      ~(GEMMEPI_NETWORK_DX | GEMMEPI_NETWORK_DW | GEMMEPI_ACCUMULATE_DX | GEMMEPI_ACCUMULATE_DW);
+  task->layer_count = desc->layer_count;
+  task->dtype = (int32_t)desc->dtype;
+  task->x_dtype = (int32_t)desc->x_dtype;
+  task->bias_dtype = (int32_t)desc->bias_dtype;
+  task->gradient_dtype = (int32_t)desc->gradient_dtype;
+  task->compute = (int32_t)desc->compute;
+  task->alignment = (int32_t)desc->alignment;
+  for (i = 0; i < desc->layer_count; i++) {
+    gpi__network_layer *to = &task->layers[i];
+    to->inputs = gpi__inputs_of(desc, i);
+    to->width = desc->layers[i].width;
+    to->activation = desc->layers[i].activation;
+    to->operand_count = desc->layers[i].operand_count;
+    to->asks_gradients = gpi__asks_layer_for_gradients(desc, i);
+    memset(to->beside, -1, sizeof to->beside);
+  }
+}
+
+/* given -> desc with its defaults, and task, or the sentence that says what is wrong. After success the task's formulas are the caller's, for
+ gpi__drop_networks_formulas. */
+static gemmepi_status gpi__convert_network(gemmepi_context *context, const gemmepi_network_desc *given,
+  int backward, gemmepi_network_desc *desc, gpi__network_task *task) {
+  gemmepi_status status;
+  int i;
+  memset(task, 0, sizeof *task);
+  status = gpi__check_network_desc(given, backward, desc);
+  if (status)
+    return status;
+  gpi__start_network_task(desc, backward, task);
+  for (i = 0; i < desc->layer_count && !status; i++) {
+    status = gpi__convert_networks_layer(context, desc, i, 0, task);
+    if (!status && backward)
+      status = gpi__convert_networks_layer(context, desc, i, 1, task);
+  }
+  if (status)
+    gpi__drop_networks_formulas(context, task);
+  return status;
+}
+/* Plans of networks by layers: those of the layers, and where what is between them is. */
+
+typedef struct gpi__network_plan {
+  gemmepi_plan base;
+  gemmepi_plan *forward[GPI__NETWORK_LAYERS]; /* backward's make again what is not saved */
+  gemmepi_plan *backward[GPI__NETWORK_LAYERS];
+  size_t p_at[GPI__NETWORK_LAYERS], y_at[GPI__NETWORK_LAYERS]; /* of each layer, in what is kept */
+  size_t g_at[GPI__NETWORK_LAYERS]; /* its G or dY, behind that */
+  size_t kept_size, g_size;
+  int is_saved; /* what is kept is in args.saved, else at the beginning of workspace */
+  size_t built_size; /* the workspace as it was built: more once a product takes another route */
+  gpi__network_task task;
+} gpi__network_plan;
+
+static const gpi__plan_row *gpi__row_of_layer(int backward) {
+  return &gpi__layer_plans[backward];
+}
+
+static void gpi__destroy_network(gemmepi_plan *destroyed) {
+  gpi__network_plan *network = (gpi__network_plan *)destroyed;
+  int i;
+  for (i = 0; i < network->task.layer_count; i++) {
+    if (network->forward[i])
+      gpi__release_plan(network->forward[i]);
+    if (network->backward[i])
+      gpi__release_plan(network->backward[i]);
+  }
+  gpi__drop_networks_formulas(network->base.context, &network->task);
+  gpi__delete(&network->base.context->allocator, network);
+}
+
+/* >>workspace */
+
+static size_t gpi__between_layers(const gpi__network_plan *network) {
+  return network->g_size + (network->is_saved ? 0 : network->kept_size);
+}
+
+static size_t gpi__saved_size(const gpi__network_plan *network) {
+  return network->is_saved ? network->kept_size : 0;
+}
+
+/* What is between layers, then what the largest of them needs now. On the host 0: there it is allocated for each run. */
+static size_t gpi__network_workspace(const gpi__network_plan *network) {
+  size_t most = 0, size;
+  int i, backward;
+  if (network->base.context->is_host)
+    return 0;
+  for (i = 0; i < network->task.layer_count; i++)
+    for (backward = 0; backward < 2; backward++) {
+      const gemmepi_plan *plan = backward ? network->backward[i] : network->forward[i];
+      size = plan ? gpi__row_of_layer(backward)->workspace(plan) : 0;
+      most = size > most ? size : most;
+    }
+  return gpi__between_layers(network) + most;
+}
+
+static size_t gpi__place(size_t *end, size_t bytes) {
+  size_t at = *end;
+  *end += gpi__round_up(bytes, 256);
+  return at;
+}
+
+/* P and Y of one layer after another. Backward finds them where forward has put them: that it makes again has no P of the last layer. */
+static void gpi__place_all_kept(const gemmepi_network_desc *desc, gpi__network_plan *network) {
+  int i, is_last;
+  for (i = 0; i < desc->layer_count; i++) {
+    is_last = i + 1 == desc->layer_count;
+    if (gpi__keeps_p(desc, i) && (!is_last || network->is_saved))
+      network->p_at[i] = gpi__place(&network->kept_size, gpi__bytes_of_p(desc, i));
+    if (!is_last)
+      network->y_at[i] = gpi__place(&network->kept_size, gpi__bytes_of_y(desc, i));
+  }
+}
+
+/* Two buffers that layers read and write by turns. */
+static size_t gpi__place_by_turns(const gemmepi_network_desc *desc, size_t at[GPI__NETWORK_LAYERS]) {
+  size_t sizes[2] = {0, 0};
+  int i;
+  for (i = 0; i + 1 < desc->layer_count; i++) {
+    size_t bytes = gpi__round_up(gpi__bytes_of_y(desc, i), 256);
+    sizes[i % 2] = sizes[i % 2] > bytes ? sizes[i % 2] : bytes;
+  }
+  for (i = 0; i + 1 < desc->layer_count; i++)
+    at[i] = i % 2 ? sizes[0] : 0;
+  return sizes[0] + sizes[1];
+}
+
+static void gpi__place_between(const gemmepi_network_desc *desc, gpi__network_plan *network) {
+  int backward = gpi__is_network_backward(&network->task);
+  network->is_saved = (desc->flags & GEMMEPI_NETWORK_SAVED) != 0;
+  if (backward || network->is_saved)
+    gpi__place_all_kept(desc, network);
+  else
+    network->kept_size = gpi__place_by_turns(desc, network->y_at);
+  if (backward)
+    network->g_size = gpi__place_by_turns(desc, network->g_at);
+}
+
+/* >>building */
+
+static gemmepi_status gpi__build_networks_layer(gpi__network_plan *network, int i, int backward,
+  const gemmepi_linear_desc *layer) {
+  gpi__wish wish = {network->base.context,
+        backward ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
+        layer,
+        layer->alignment,
+        0,
+        NULL};
+  return gpi__in_networks_words(gpi__make_layer(&wish, backward ? &network->backward[i] : &network->forward[i]), i);
+}
+
+static gemmepi_status gpi__build_networks_forward(const gemmepi_network_desc *desc, int count, gpi__network_plan *network) {
+  int backward = gpi__is_network_backward(&network->task), i;
+  gemmepi_status status = GEMMEPI_OK;
+  for (i = 0; i < count && !status; i++) {
+    gemmepi_linear_desc layer = gpi__forward_layer(desc, i, backward || network->is_saved);
+    status = gpi__build_networks_layer(network, i, 0, &layer);
+  }
+  return status;
+}
+
+static gemmepi_status gpi__build_networks_backward(const gemmepi_network_desc *desc, gpi__network_plan *network) {
+  int i, is_given_g = 0, goes_through, lowest = gpi__lowest_layer(desc);
+  gemmepi_status status = GEMMEPI_OK;
+  if (!network->is_saved)
+    status = gpi__build_networks_forward(desc, desc->layer_count - 1, network);
+  for (i = desc->layer_count - 1; i >= lowest && !status; i--) {
+    gemmepi_linear_desc layer = gpi__backward_layer(desc, i), before;
+    goes_through = gpi__goes_through_before(desc, i, is_given_g);
+    if (is_given_g)
+      layer.flags |= GEMMEPI_LINEAR_DY_IS_G;
+    if (goes_through) {
+      before = gpi__forward_layer(desc, i - 1, 1);
+      layer.before = &before;
+    }
+    status = gpi__build_networks_layer(network, i, 1, &layer);
+    is_given_g = goes_through;
+  }
+  return status;
+}
+
+/* task: its formulas are the plan's from now on. */
+static gemmepi_status gpi__build_network(gemmepi_context *context, const gemmepi_network_desc *desc,
+  const gpi__network_task *task, gemmepi_plan **result) {
+  gpi__network_plan *network = (gpi__network_plan *)gpi__new(&context->allocator, sizeof *network);
+  int backward = gpi__is_network_backward(task);
+  gemmepi_status status;
+  if (!network) {
+    gpi__drop_networks_formulas(context, task);
+    return GEMMEPI_OUT_OF_MEMORY;
+  }
+  network->base = gpi__plan_base(context, backward ? GEMMEPI_PLAN_NETWORK_BACKWARD : GEMMEPI_PLAN_NETWORK, gpi__destroy_network);
+  network->base.is_beside = 2;
+  memcpy(&network->task, task, sizeof *task);
+  gpi__place_between(desc, network);
+  status = backward ? gpi__build_networks_backward(desc, network)
+        : gpi__build_networks_forward(desc, desc->layer_count, network);
+  network->built_size = status ? 0 : gpi__network_workspace(network);
+  return gpi__finish_plan(&network->base, status, result);
+}
+GPI__OPTIMIZE_LITTLE_END
+/* The pointers of a network's run, checked. */
+
+/* Those that a network has once, and those that each layer has; operands come behind. */
+enum { GPI__N_X, GPI__N_Y, GPI__N_DY, GPI__N_DX, GPI__N_SAVED, GPI__N_ALONE };
+enum { GPI__N_W = GPI__N_ALONE, GPI__N_BIAS, GPI__N_DW, GPI__N_DBIAS, GPI__N_OPERANDS };
+
+static const char *const gpi__network_names[GPI__N_OPERANDS] = {"x", "y",    "dy", "dx",   "saved",
+        "w", "bias", "dw", "dbias"};
+
+/* Of a run. An array is by layer. */
+typedef struct gpi__network_pointers {
+  void *alone[GPI__N_ALONE];
+  void *of_layers[GPI__N_OPERANDS - GPI__N_ALONE][GPI__NETWORK_LAYERS];
+  void *const *operands[GPI__NETWORK_LAYERS]; /* as the caller lists them; NULL: a layer has none */
+} gpi__network_pointers;
+
+/* How a pointer is used, before it is looked at. */
+typedef struct gpi__network_place {
+  int kind, layer; /* of the lists above, from OPERANDS on of an operand */
+  int is_written;
+  int alignment;
+  int64_t bytes;
+  const gpi__view *lies;
+} gpi__network_place;
+
+static const char *gpi__name_network_pointer(const gpi__network_task *task, int kind, int layer, char room[128]) {
+  const gpi__kept_formula *kept;
+  if (kind < GPI__N_ALONE)
+    snprintf(room, 128, "args.%s", gpi__network_names[kind]);
+  else if (kind < GPI__N_OPERANDS)
+    snprintf(room, 128, "args.%s[%d]", gpi__network_names[kind], layer);
+  else {
+    kept = gpi__networks_formula_with(task, layer, kind - GPI__N_OPERANDS);
+    snprintf(room, 128, "args.operands[%d][%d] (of %s)", layer, kind - GPI__N_OPERANDS,
+      kept->placed.formula->names + kept->placed.formula->operands[kind - GPI__N_OPERANDS].name);
+  }
+  return room;
+}
+
+static const char *gpi__name_networks_region(const void *owner, const gpi__region *region, char room[128]) {
+  return gpi__name_network_pointer((const gpi__network_task *)owner, region->kind, region->place, room);
+}
+
+/* Outputs overlap nothing; of two matrices with gaps between their rows one may be in those of the other. */
+static gemmepi_status gpi__judge_network(const gpi__regions *regions, const gpi__region *output, const gpi__region *other) {
+  int64_t distance = (int64_t)(other->begin - output->begin);
+  int shares = output->lies && other->lies ? gpi__views_share((const gpi__view *)output->lies,
+    (const gpi__view *)other->lies, 1, distance)
+        : 1;
+  return shares ? gpi__refuse_overlap(regions, output, other, output->lies && other->lies ? gpi__if_undecided(shares) : "", "")
+        : GEMMEPI_OK;
+}
+
+/* The flag with which a network has a pointer, or 0. */
+static uint64_t gpi__flag_of_network_pointer(int kind) {
+  switch (kind) {
+  case GPI__N_DX:
+    return GEMMEPI_NETWORK_DX;
+  case GPI__N_SAVED:
+    return GEMMEPI_NETWORK_SAVED;
+  case GPI__N_BIAS:
+    return GEMMEPI_NETWORK_BIAS;
+  case GPI__N_DW:
+  case GPI__N_DBIAS:
+    return GEMMEPI_NETWORK_DW;
+  default:
+    return 0;
+  }
+}
+
+/* Whether only the other direction has it, so that this one lets it be. */
+static int gpi__is_of_other_networks_direction(const gpi__network_task *task, int kind) {
+  int of_backward = kind == GPI__N_DY || kind == GPI__N_DX || kind == GPI__N_DW || kind == GPI__N_DBIAS;
+  return gpi__is_network_backward(task) ? kind == GPI__N_Y : of_backward;
+}
+
+/* Whether the network has it in this direction. */
+static int gpi__network_has(const gpi__network_task *task, int kind) {
+  uint64_t flag = gpi__flag_of_network_pointer(kind);
+  if (gpi__is_of_other_networks_direction(task, kind) || (kind == GPI__N_DBIAS && !(task->flags & GEMMEPI_NETWORK_BIAS)))
+    return 0;
+  return !flag || task->flags & flag;
+}
+
+/* A pointer, or the array of them, that the network does not have. */
+static gemmepi_status gpi__refuse_networks_extra(const gpi__network_task *task, int kind, const void *pointer) {
+  uint64_t flag = gpi__flag_of_network_pointer(kind);
+  if (!pointer || gpi__is_of_other_networks_direction(task, kind))
+    return GEMMEPI_OK;
+  if (kind == GPI__N_DBIAS && task->flags & GEMMEPI_NETWORK_DW)
+    flag = GEMMEPI_NETWORK_BIAS;
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL",
+    gpi__network_names[kind], pointer, gpi__flag(flag)->name, gpi__network_names[kind]);
+}
+
+/* Lists what a pointer leads to. */
+static gemmepi_status gpi__list_network_pointer(const gpi__network_task *task,
+  const gpi__network_place *place, const void *pointer, gpi__regions *regions) {
+  char room[128];
+  uint64_t flag = place->kind < GPI__N_OPERANDS ? gpi__flag_of_network_pointer(place->kind) : 0;
+  if (!pointer)
+    return place->bytes ? gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; this %s needs it%s%s",
+      gpi__name_network_pointer(task, place->kind, place->layer, room), gpi__is_network_backward(task) ? "backward" : "forward",
+      flag ? ", as desc.flags has " : "", flag ? gpi__flag(flag)->name : "")
+        : GEMMEPI_OK;
+  if ((uintptr_t)pointer & (uintptr_t)(place->alignment - 1))
+    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes%s",
+      gpi__name_network_pointer(task, place->kind, place->layer, room), pointer, place->alignment,
+      place->alignment == task->alignment ? ", which desc.alignment says" : "");
+  gpi__add_region(regions, place->kind, place->layer, place->is_written, pointer, place->bytes)->lies =
+    place->lies;
+  return GEMMEPI_OK;
+}
+
+/* >>alone */
+
+static gemmepi_status gpi__list_networks_ends(const gpi__network_plan *network,
+  const gemmepi_network_args *args, gpi__network_pointers *at, gpi__regions *regions) {
+  const gpi__network_task *task = &network->task;
+  int backward = gpi__is_network_backward(task), kind;
+  gemmepi_status status = GEMMEPI_OK;
+  void *given[GPI__N_ALONE];
+  memcpy(&given[GPI__N_X], &args->x, sizeof args->x);
+  given[GPI__N_Y] = args->y;
+  memcpy(&given[GPI__N_DY], &args->dy, sizeof args->dy);
+  given[GPI__N_DX] = args->dx;
+  given[GPI__N_SAVED] = args->saved;
+  for (kind = 0; kind < GPI__N_ALONE && !status; kind++) {
+    const gpi__view *view = kind == GPI__N_X || kind == GPI__N_DX ? &task->x : &task->y;
+    gpi__network_place place = {kind, 0, 0, task->alignment, view->bytes, view};
+    place.is_written = kind == GPI__N_Y || kind == GPI__N_DX;
+    if (kind == GPI__N_SAVED) {
+      place.is_written = !backward;
+      place.alignment = 256;
+      place.bytes = (int64_t)gpi__saved_size(network);
+      place.lies = NULL;
+    }
+    at->alone[kind] = gpi__network_has(task, kind) ? given[kind] : NULL;
+    status = gpi__network_has(task, kind) ? gpi__list_network_pointer(task, &place, given[kind], regions)
+        : gpi__refuse_networks_extra(task, kind, given[kind]);
+  }
+  GPI__REFUSE_IF(!status && at->alone[GPI__N_SAVED] && args->saved_size < gpi__saved_size(network),
+    GEMMEPI_BUFFER_TOO_SMALL, "args.saved_size is %llu; this network needs %llu bytes",
+    (gpi__ull)args->saved_size, (gpi__ull)gpi__saved_size(network));
+  return status;
+}
+
+/* >>of layers */
+
+/* How large w, bias and their gradients are. */
+static gpi__network_place gpi__place_of_layer(const gpi__network_task *task, int kind, int i) {
+  const gpi__network_layer *layer = &task->layers[i];
+  int is_vector = kind == GPI__N_BIAS || kind == GPI__N_DBIAS;
+  int is_gradient = kind == GPI__N_DW || kind == GPI__N_DBIAS;
+  gpi__network_place place = {kind, i, is_gradient, task->alignment, 0, NULL};
+  int32_t dtype = is_gradient ? task->gradient_dtype : is_vector ? task->bias_dtype : task->dtype;
+  int size = (int)gemmepi_dtype_size((gemmepi_dtype)dtype);
+  place.bytes = (is_vector ? 1 : layer->inputs) * layer->width * size;
+  if (is_vector)
+    place.alignment = size;
+  return place;
+}
+
+static gemmepi_status gpi__list_networks_weights(const gpi__network_task *task,
+  const gemmepi_network_args *args, gpi__network_pointers *at, gpi__regions *regions) {
+  const void *arrays[] = {NULL, NULL, NULL, NULL};
+  gemmepi_status status = GEMMEPI_OK;
+  int kind, i;
+  arrays[0] = args->w, arrays[1] = args->bias, arrays[2] = args->dw, arrays[3] = args->dbias;
+  for (kind = GPI__N_W; kind < GPI__N_OPERANDS && !status; kind++) {
+    void *const *array = (void *const *)arrays[kind - GPI__N_W];
+    if (!gpi__network_has(task, kind)) {
+      status = gpi__refuse_networks_extra(task, kind, array);
+      continue;
+    }
+    GPI__INVALID_IF(!array, "args.%s is NULL; it has a pointer for each of the %d layers",
+      gpi__network_names[kind], (int)task->layer_count);
+    for (i = 0; i < task->layer_count && !status; i++) {
+      gpi__network_place place = gpi__place_of_layer(task, kind, i);
+      at->of_layers[kind - GPI__N_W][i] = array[i];
+      status = gpi__list_network_pointer(task, &place, array[i], regions);
+    }
+  }
+  return status;
+}
+
+/* An operand that no formula of this direction has may be anything. */
+static gemmepi_status gpi__list_networks_operand(const gpi__network_task *task, int i, int operand,
+  const void *pointer, gpi__regions *regions) {
+  const gpi__kept_formula *kept = gpi__networks_formula_with(task, i, operand);
+  gpi__network_place place = {GPI__N_OPERANDS + operand, i, 0, 1, 1, NULL};
+  char room[128];
+  if (!kept)
+    return GEMMEPI_OK;
+  if (kept->placed.formula->operands[operand].kind == GEMMEPI_NUMBER)
+    return pointer ? GEMMEPI_OK
+        : gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; a NUMBER has a double on the host",
+          gpi__name_network_pointer(task, place.kind, i, room));
+  place.lies = &kept->views[operand];
+  place.bytes = kept->views[operand].bytes;
+  place.is_written = kept->placed.formula->operands[operand].output != 0;
+  place.alignment = kept->views[operand].alignment;
+  if (kept->placed.formula->operands[operand].kind >= GEMMEPI_PER_ROW && place.alignment < task->alignment)
+    place.alignment = task->alignment;
+  return gpi__list_network_pointer(task, &place, pointer, regions);
+}
+
+static gemmepi_status gpi__list_networks_operands(const gpi__network_task *task,
+  const gemmepi_network_args *args, gpi__network_pointers *at, gpi__regions *regions) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i, j;
+  for (i = 0; i < task->layer_count; i++) {
+    int count = task->layers[i].operand_count;
+    at->operands[i] = NULL;
+    if (!count)
+      continue;
+    GPI__INVALID_IF(!args->operands, "args.operands is NULL, but desc.layers[%d] has operands", i);
+    GPI__INVALID_IF(!args->operands[i], "args.operands[%d] is NULL; desc.layers[%d].operand_count is %d, so it has as many "
+      "pointers", i, i, count);
+    at->operands[i] = args->operands[i];
+    for (j = 0; j < count && !status; j++)
+      status = gpi__list_networks_operand(task, i, j, args->operands[i][j], regions);
+  }
+  return status;
+}
+
+/* args -> pointers and regions, or the sentence that says what is wrong with them. */
+static gemmepi_status gpi__convert_network_pointers(const gpi__network_plan *network, const gemmepi_network_args *args,
+  gpi__network_pointers *at, gpi__regions *regions) {
+  gemmepi_status status;
+  regions->owner = &network->task;
+  regions->name = gpi__name_networks_region;
+  regions->judge = gpi__judge_network;
+  regions->count = 0;
+  status = gpi__list_networks_ends(network, args, at, regions);
+  if (!status)
+    status = gpi__list_networks_weights(&network->task, args, at, regions);
+  return status ? status : gpi__list_networks_operands(&network->task, args, at, regions);
+}
+/* Runs of networks: a layer at a time. */
+
+typedef struct gpi__network_run {
+  const gpi__network_plan *network;
+  gpi__network_pointers at;
+  char *kept, *between; /* P and Y of layers; G or dY */
+  char *workspace; /* of a layer */
+  size_t workspace_size;
+} gpi__network_run;
+
+/* What both directions of a layer read. */
+static void gpi__point_to_forward(const gpi__network_run *run, int i, gemmepi_linear_args *args) {
+  const gpi__network_plan *network = run->network;
+  memset(args, 0, sizeof *args);
+  args->a = i ? run->kept + network->y_at[i - 1] : run->at.alone[GPI__N_X];
+  args->b = run->at.of_layers[0][i];
+  args->bias = run->at.of_layers[GPI__N_BIAS - GPI__N_W][i];
+  args->operands = run->at.operands[i];
+  args->workspace = run->workspace;
+  args->workspace_size = run->workspace_size;
+}
+
+/* Whether a layer's plan has P in preact. */
+static int gpi__has_saved_p(const gemmepi_plan *plan) {
+  return (((const gpi__linear_plan *)plan)->task.flags & GEMMEPI_LINEAR_SAVED) != 0;
+}
+
+static gemmepi_status gpi__run_networks_forward(const gpi__network_run *run, int i, gemmepi_stream stream) {
+  const gpi__network_plan *network = run->network;
+  int is_last = i + 1 == network->task.layer_count;
+  gemmepi_linear_args args;
+  gpi__point_to_forward(run, i, &args);
+  args.y = is_last ? run->at.alone[GPI__N_Y] : run->kept + network->y_at[i];
+  args.preact = gpi__has_saved_p(network->forward[i]) ? run->kept + network->p_at[i] : NULL;
+  return gpi__row_of_layer(0)->run(network->forward[i], &args, 0, stream);
+}
+
+static gemmepi_status gpi__run_networks_backward(const gpi__network_run *run, int i, gemmepi_stream stream) {
+  const gpi__network_plan *network = run->network;
+  const gpi__layer_task *layer = &((const gpi__linear_plan *)network->backward[i])->task;
+  int is_last = i + 1 == network->task.layer_count;
+  gemmepi_linear_args args, before;
+  gpi__point_to_forward(run, i, &args);
+  args.dy = is_last ? run->at.alone[GPI__N_DY] : run->between + network->g_at[i];
+  if (layer->flags & GEMMEPI_LINEAR_DA)
+    args.da = i ? run->between + network->g_at[i - 1] : run->at.alone[GPI__N_DX];
+  args.db = run->at.of_layers[GPI__N_DW - GPI__N_W][i];
+  args.dbias = run->at.of_layers[GPI__N_DBIAS - GPI__N_W][i];
+  args.preact = gpi__has_saved_p(network->backward[i]) ? run->kept + network->p_at[i] : NULL;
+  if (layer->has_before) {
+    memset(&before, 0, sizeof before);
+    before.preact = run->kept + network->p_at[i - 1];
+    before.operands = run->at.operands[i - 1];
+    args.before = &before;
+  }
+  return gpi__row_of_layer(1)->run(network->backward[i], &args, 0, stream);
+}
+
+/* In a workspace of so many bytes; on the host, or with the primary context current. */
+static gemmepi_status gpi__run_by_layers(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+  gpi__network_run *run = (gpi__network_run *)user;
+  const gpi__network_plan *network = run->network;
+  size_t between = gpi__between_layers(network);
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  run->kept = network->is_saved ? (char *)run->at.alone[GPI__N_SAVED] : workspace;
+  run->between = network->is_saved ? workspace : gpi__past(workspace, network->kept_size);
+  if (!network->base.context->is_host && size > between) {
+    run->workspace = workspace + between;
+    run->workspace_size = size - between;
+  }
+  for (i = 0; i < network->task.layer_count && !status; i++)
+    if (network->forward[i])
+      status = gpi__run_networks_forward(run, i, stream);
+  for (i = network->task.layer_count - 1; i >= 0 && !status; i--)
+    if (network->backward[i])
+      status = gpi__run_networks_backward(run, i, stream);
+  return status;
+}
+
+/* What is between layers is memory for the time of a host's run. */
+static gemmepi_status gpi__run_network_on_host(gpi__network_run *run, const gpi__space *space) {
+  const gemmepi_allocator *allocator = &run->network->base.context->allocator;
+  size_t size = gpi__between_layers(run->network);
+  gemmepi_status status = space->workspace
+        ? gpi__check_workspace(space->regions, space->workspace, space->size, "")
+        : GEMMEPI_OK;
+  void *memory;
+  if (status)
+    return status;
+  memory = size ? gpi__new(allocator, size) : NULL;
+  if (size && !memory)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gpi__run_by_layers(run, (char *)memory, size, NULL);
+  if (memory)
+    gpi__delete(allocator, memory);
+  return status;
+}
+
+/* As gpi__run_layer_on_device: a layer whose product has taken a route that needs more takes the rest of the context's own. */
+static gemmepi_status gpi__run_network_on_device(gpi__network_run *run, const gpi__space *space) {
+  const gpi__network_plan *network = run->network;
+  gemmepi_context *context = network->base.context;
+  size_t needed = gpi__network_workspace(network);
+  gemmepi_status status = GEMMEPI_OK;
+  if (space->workspace) {
+    status = gpi__check_given_workspace(space->workspace, space->size, network->built_size);
+    if (!status)
+      status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
+    return status ? status
+        : gpi__run_by_layers(run, (char *)space->workspace, space->size, space->stream);
+  }
+  if (needed > network->built_size)
+    status = gpi__reserve(context, space->stream, space->is_beside, needed);
+  if (status || needed == 0)
+    return status ? status : gpi__run_by_layers(run, NULL, 0, space->stream);
+  return gpi__launch_in_block(context, space, needed, gpi__run_by_layers, run);
+}
+
+/* one_shot: as gpi__run_matmul's. */
+static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *given, int one_shot, gemmepi_stream stream) {
+  const gpi__network_plan *network = (const gpi__network_plan *)base;
+  const gemmepi_network_args *args = (const gemmepi_network_args *)given;
+  gemmepi_context *context = network->base.context;
+  gpi__network_run run;
+  gpi__regions regions;
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
+  gpi__entry entry;
+  gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
+  if (status)
+    return status;
+  memset(&run, 0, sizeof run);
+  run.network = network;
+  status = gpi__convert_network_pointers(network, args, &run.at, &regions);
+  if (!status && context->is_host) {
+    status = gpi__check_space(context, &space, 1);
+    return status ? status : gpi__run_network_on_host(&run, &space);
+  }
+  if (!status)
+    status = gpi__enter_run(context, &space, one_shot, &entry);
+  if (status)
+    return status;
+  status = gpi__run_network_on_device(&run, &space);
+  gpi__leave(context, &entry);
+  return status;
+}
+GPI__OPTIMIZE_LITTLE_BEGIN
+/* What a network's plan is, as a struct and in words. */
+
+/* Adds up what the layers' plans are: launches, and the first one's kernel. */
+static void gpi__describe_network(const gemmepi_plan *base, gemmepi_plan_details *details) {
+  const gpi__network_plan *network = (const gpi__network_plan *)base;
+  gemmepi_plan_details of_layer;
+  int i, j, is_first = 1;
+  for (j = 0; j < 2 * network->task.layer_count; j++) {
+    int backward = j >= network->task.layer_count;
+    const gemmepi_plan *plan;
+    i = backward ? 2 * network->task.layer_count - 1 - j : j;
+    plan = backward ? network->backward[i] : network->forward[i];
+    if (!plan)
+      continue;
+    gpi__describe(gpi__row_of_layer(backward), plan, &of_layer);
+    if (is_first) {
+      memcpy(details->kernel, of_layer.kernel, sizeof details->kernel);
+      details->tile_m = of_layer.tile_m;
+      details->tile_n = of_layer.tile_n;
+      details->compute = of_layer.compute;
+      details->accumulator = of_layer.accumulator;
+    }
+    is_first = 0;
+    details->launches += of_layer.launches;
+    details->bit_stable &= of_layer.bit_stable;
+  }
+  details->saved_size = gpi__saved_size(network);
+  details->route = base->context->is_host ? GEMMEPI_ROUTE_HOST : GEMMEPI_ROUTE_LINEAR;
+}
+
+static void gpi__explain_network(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
+  const gpi__network_plan *network = (const gpi__network_plan *)base;
+  const gpi__network_task *task = &network->task;
+  int i;
+  gpi__append(text, "%s of a network of %lld rows, widths %lld",
+    gpi__is_network_backward(task) ? "backward" : "forward", (long long)task->rows, (long long)task->layers[0].inputs);
+  for (i = 0; i < task->layer_count; i++)
+    gpi__append(text, " %lld", (long long)task->layers[i].width);
+  gpi__append(text, ", %s: a layer at a time, %d launches, workspace %llu bytes, saved %llu bytes\n",
+    gpi__dtype_name((gemmepi_dtype)task->dtype), details->launches,
+    (gpi__ull)details->workspace_size, (gpi__ull)details->saved_size);
+  for (i = 0; i < task->layer_count; i++)
+    if (network->forward[i]) {
+      gpi__append(text, "layer %d, ", i);
+      gpi__explain(gpi__row_of_layer(0), text, network->forward[i]);
+    }
+  for (i = task->layer_count - 1; i >= 0; i--)
+    if (network->backward[i]) {
+      gpi__append(text, "layer %d, ", i);
+      gpi__explain(gpi__row_of_layer(1), text, network->backward[i]);
+    }
+}
+GPI__OPTIMIZE_LITTLE_END
+/* The calls of networks: plans, runs, and both at once. */
+
+/* A plan that is kept is found by its task. */
+static gemmepi_status gpi__make_network(const gpi__wish *wish, gemmepi_plan **plan) {
+  gemmepi_context *context = wish->context;
+  gpi__network_task *task = (gpi__network_task *)gpi__new(&context->allocator, sizeof *task);
+  gemmepi_network_desc desc;
+  gemmepi_status status;
+  if (!task)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gpi__convert_network(context, (const gemmepi_network_desc *)wish->desc,
+    wish->kind == GEMMEPI_PLAN_NETWORK_BACKWARD, &desc, task);
+  if (!status && gpi__is_found(wish, task, gpi__network_task_size(task), plan))
+    gpi__drop_networks_formulas(context, task);
+  else if (!status)
+    status = gpi__keep_built(wish, task, gpi__network_task_size(task), gpi__build_network(context, &desc, task, plan), plan);
+  gpi__delete(&context->allocator, task);
+  return status;
+}
+
+static size_t gpi__workspace_of_network(const gemmepi_plan *plan) {
+  return gpi__network_workspace((const gpi__network_plan *)plan);
+}
+
+static gemmepi_status gpi__tune_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+  const gpi__network_plan *network = (const gpi__network_plan *)plan;
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < network->task.layer_count && !status; i++) {
+    if (network->forward[i])
+      status = gpi__tune_layer(network->forward[i], options);
+    if (network->backward[i] && !status)
+      status = gpi__tune_layer(network->backward[i], options);
+  }
+  return status;
+}
+
+/* Forward, and backward. Its texts are in arrays, so that calls find a plan by its task alone. */
+static const gpi__plan_row gpi__network_plans[2] = {{GEMMEPI_PLAN_NETWORK,
+        {0, 0, {0, 0}},
+        gpi__make_network,
+        gpi__workspace_of_network,
+        gpi__run_network,
+        gpi__describe_network,
+        gpi__explain_network,
+        gpi__tune_network},
+        {GEMMEPI_PLAN_NETWORK_BACKWARD,
+        {0, 0, {0, 0}},
+        gpi__make_network,
+        gpi__workspace_of_network,
+        gpi__run_network,
+        gpi__describe_network,
+        gpi__explain_network,
+        gpi__tune_network}};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc, gemmepi_plan **plan) {
+  return gpi__plan_desc(&gpi__network_plans[0], context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_network_backward(gemmepi_context *context, const gemmepi_network_desc *desc,
+  gemmepi_plan **plan) {
+  return gpi__plan_desc(&gpi__network_plans[1], context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_network(const gemmepi_plan *plan, const gemmepi_network_args *args,
+  gemmepi_stream stream) {
+  return gpi__run_plan(&gpi__network_plans[0], plan, args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_network_backward(const gemmepi_plan *plan, const gemmepi_network_args *args,
+  gemmepi_stream stream) {
+  return gpi__run_plan(&gpi__network_plans[1], plan, args, stream);
+}
+
+static gemmepi_status gpi__call_network(gemmepi_context *context, const gemmepi_network_desc *desc,
+  const gemmepi_network_args *args, int backward, gemmepi_stream stream) {
+  const gpi__plan_row *row = &gpi__network_plans[backward];
+  gpi__wish wish = {context, row->kind, desc, GPI__DEFAULT_ALIGNMENT, 1, NULL};
+  gemmepi_status status = gpi__check_call(context, args, "args");
+  return status ? status : gpi__run_once(row, &wish, args, args->workspace, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_network(gemmepi_context *context, const gemmepi_network_desc *desc,
+  const gemmepi_network_args *args, gemmepi_stream stream) {
+  return gpi__call_network(context, desc, args, 0, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_network_backward(gemmepi_context *context, const gemmepi_network_desc *desc,
+  const gemmepi_network_args *args, gemmepi_stream stream) {
+  return gpi__call_network(context, desc, args, 1, stream);
+}
+GPI__OPTIMIZE_LITTLE_BEGIN
+#endif
 /* What plans of every kind are for their users: one handle. */
 
-#ifndef GEMMEPI_NO_LINEAR
+#ifndef GEMMEPI_NO_NETWORK
+#elif !defined(GEMMEPI_NO_LINEAR)
 #elif !defined(GEMMEPI_NO_ELEMENTWISE)
 #endif
 
@@ -38619,6 +39896,11 @@ static const gpi__plan_row *gpi__row_of(const gemmepi_plan *plan) {
   case GEMMEPI_PLAN_LINEAR:
   case GEMMEPI_PLAN_LINEAR_BACKWARD:
     return &gpi__layer_plans[plan->kind == GEMMEPI_PLAN_LINEAR_BACKWARD];
+#endif
+#ifndef GEMMEPI_NO_NETWORK
+  case GEMMEPI_PLAN_NETWORK:
+  case GEMMEPI_PLAN_NETWORK_BACKWARD:
+    return &gpi__network_plans[plan->kind == GEMMEPI_PLAN_NETWORK_BACKWARD];
 #endif
   default:
     return &gpi__product_plans;
@@ -38674,9 +39956,12 @@ typedef struct gpi__precompilation {
 
 /* The row and the desc of a problem; UNSUPPORTED for kinds that were left out of the program. */
 static gemmepi_status gpi__row_of_any(const gemmepi_any_desc *problem, const gpi__plan_row **row, const void **desc) {
+  int is_network = problem->network || problem->network_backward;
   int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
-        (problem->linear_backward != NULL) + (problem->grouped != NULL);
-  GPI__INVALID_IF(given != 1, "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is", given);
+        (problem->linear_backward != NULL) + (problem->grouped != NULL) + (problem->network != NULL) +
+        (problem->network_backward != NULL);
+  GPI__INVALID_IF(given != 1, "%d of matmul, elementwise, linear, linear_backward, grouped, network and "
+    "network_backward are given; exactly one is", given);
   *row = problem->matmul ? &gpi__product_plans : problem->grouped ? &gpi__grouped_plans : NULL;
   *desc = problem->matmul ? (const void *)problem->matmul : problem->grouped;
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -38689,10 +39974,16 @@ static gemmepi_status gpi__row_of_any(const gemmepi_any_desc *problem, const gpi
     *desc = problem->linear ? problem->linear : problem->linear_backward;
   }
 #endif
+#ifndef GEMMEPI_NO_NETWORK
+  if (is_network) {
+    *row = &gpi__network_plans[problem->network_backward != NULL];
+    *desc = problem->network ? problem->network : problem->network_backward;
+  }
+#endif
   return *row ? GEMMEPI_OK
-        : gpi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
-          problem->elementwise ? "element-wise operations" : "layers",
-          problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
+        : gpi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)", problem->elementwise ? "element-wise operations"
+          : is_network         ? "networks" : "layers", problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE"
+          : is_network         ? "GEMMEPI_NO_NETWORK" : "GEMMEPI_NO_LINEAR");
 }
 
 static gemmepi_status gpi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {

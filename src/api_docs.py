@@ -17,7 +17,7 @@ INTRODUCTION = """# The interface
 Made from `src/api/` by `make gen`: the same text as in gemmepi.h. The manual at the top of that file teaches in steps; here is every
 declaration with its contract.
 """
-PARTS = ("functions", "types", "products", "grouped", "elementwise", "layers", "formulas", "ahead", "details")
+PARTS = ("functions", "types", "products", "grouped", "elementwise", "layers", "formulas", "networks", "ahead", "details")
 NOT_SHOWN = [  # what the header needs and a reader does not
     r"#ifndef GEMMEPI_API_\w+_H\n#define GEMMEPI_API_\w+_H\n",
     r"#include .*\n",

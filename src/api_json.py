@@ -19,7 +19,7 @@ import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent
 OUTPUT = SOURCE.parent / "docs" / "api.json"
-PARTS = ("types", "products", "grouped", "elementwise", "layers", "formulas", "ahead", "details", "functions")
+PARTS = ("types", "products", "grouped", "elementwise", "layers", "formulas", "networks", "ahead", "details", "functions")
 SIZES = {"int": 4, "unsigned": 4, "float": 4, "double": 8, "char": 1, "size_t": 8, "int32_t": 4, "int64_t": 8, "uint64_t": 8}
 POINTER = 8
 

@@ -15,6 +15,8 @@
 
 #include "api/formulas.h"
 
+#include "api/networks.h"
+
 #include "api/ahead.h"
 
 #include "api/details.h"
@@ -247,6 +249,20 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/explain.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "linear/calls.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
+#endif
+#ifndef GEMMEPI_NO_NETWORK
+#include "network/task.h"
+#include "network/layers.h"
+#include "network/take.h"
+#include "network/plan.h"
+GPI__OPTIMIZE_LITTLE_END
+#include "network/pointers.h"
+#include "network/run.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
+#include "network/explain.h"
+GPI__OPTIMIZE_LITTLE_END
+#include "network/calls.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 #include "plans/plans.h"

@@ -44,7 +44,7 @@ fi
 rm -rf "$FOLDER"
 mkdir -p "$FOLDER"
 echo '#include "gemmepi.in.h"' >"$FOLDER/gemmepi.h"
-ls tests/unit/*.c tests/products/*.c tests/elementwise/*.c tests/linear/*.c >"$FOLDER/list"
+ls tests/unit/*.c tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/network/*.c >"$FOLDER/list"
 xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -I '{}' sh tests/coverage.sh --one '{}' <"$FOLDER/list" >"$FOLDER/said.txt"
 grep -v '^ok ' "$FOLDER/said.txt"
 passed=$(grep -c '^ok ' "$FOLDER/said.txt") failed=$(grep -c '^FAIL coverage ' "$FOLDER/said.txt")

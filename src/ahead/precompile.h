@@ -21,11 +21,14 @@ typedef struct gpi__precompilation {
 /* The row and the desc of a problem; UNSUPPORTED for kinds that were left out of the program. */
 static gemmepi_status gpi__row_of_any(const gemmepi_any_desc *problem, const gpi__plan_row **row,
                                       const void **desc) {
+    int is_network = problem->network || problem->network_backward;
     int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
-                (problem->linear_backward != NULL) + (problem->grouped != NULL);
-    GPI__INVALID_IF(
-        given != 1,
-        "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is", given);
+                (problem->linear_backward != NULL) + (problem->grouped != NULL) + (problem->network != NULL) +
+                (problem->network_backward != NULL);
+    GPI__INVALID_IF(given != 1,
+                    "%d of matmul, elementwise, linear, linear_backward, grouped, network and "
+                    "network_backward are given; exactly one is",
+                    given);
     *row = problem->matmul ? &gpi__product_plans : problem->grouped ? &gpi__grouped_plans : NULL;
     *desc = problem->matmul ? (const void *)problem->matmul : problem->grouped;
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -38,10 +41,20 @@ static gemmepi_status gpi__row_of_any(const gemmepi_any_desc *problem, const gpi
         *desc = problem->linear ? problem->linear : problem->linear_backward;
     }
 #endif
+#ifndef GEMMEPI_NO_NETWORK
+    if (is_network) {
+        *row = &gpi__network_plans[problem->network_backward != NULL];
+        *desc = problem->network ? problem->network : problem->network_backward;
+    }
+#endif
     return *row ? GEMMEPI_OK
                 : gpi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
-                            problem->elementwise ? "element-wise operations" : "layers",
-                            problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
+                            problem->elementwise ? "element-wise operations"
+                            : is_network         ? "networks"
+                                                 : "layers",
+                            problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE"
+                            : is_network         ? "GEMMEPI_NO_NETWORK"
+                                                 : "GEMMEPI_NO_LINEAR");
 }
 
 static gemmepi_status gpi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {

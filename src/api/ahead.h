@@ -5,6 +5,7 @@
 #include "elementwise.h"
 #include "grouped.h"
 #include "layers.h"
+#include "networks.h"
 
 /* One problem of any kind: exactly one of the pointers is not NULL. */
 typedef struct gemmepi_any_desc {
@@ -13,6 +14,8 @@ typedef struct gemmepi_any_desc {
     const gemmepi_linear_desc *linear; /* a layer, forward */
     const gemmepi_linear_desc *linear_backward;
     const gemmepi_grouped_desc *grouped;
+    const gemmepi_network_desc *network; /* forward */
+    const gemmepi_network_desc *network_backward;
 } gemmepi_any_desc;
 
 /* Receives how many of `count` problems are done, from 1 on. Any working thread may call it, one at a time. It must not call back

@@ -17,7 +17,7 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, with or without one of those */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
-    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own (on the host: HOST) */
+    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward, or a network by layers: products and passes, each with a route of its own (on the host: HOST) */
     GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours; a divided k is finished by a pass */
 } gemmepi_route;
 
@@ -26,7 +26,9 @@ typedef enum gemmepi_plan_kind {
     GEMMEPI_PLAN_ELEMENTWISE = 2,
     GEMMEPI_PLAN_LINEAR = 3,
     GEMMEPI_PLAN_LINEAR_BACKWARD = 4,
-    GEMMEPI_PLAN_GROUPED = 5
+    GEMMEPI_PLAN_GROUPED = 5,
+    GEMMEPI_PLAN_NETWORK = 6,
+    GEMMEPI_PLAN_NETWORK_BACKWARD = 7
 } gemmepi_plan_kind;
 
 typedef struct gemmepi_plan_details {
@@ -43,6 +45,7 @@ typedef struct gemmepi_plan_details {
     int bit_stable;            /* 1: so do other processes on the same hardware and versions, with the same answers or none */
     double microseconds;       /* of one run if the plan was tuned, else 0 */
     int ways_timed, ways_left; /* then: how many ways were timed, and how many were not for want of time or memory */
+    size_t saved_size;         /* of a network with SAVED: bytes of args.saved */
 } gemmepi_plan_details;
 
 /* What an epilogue reads and writes besides A, B, C and D, with sizes. Sizes are of the whole batch. */

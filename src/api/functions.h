@@ -29,6 +29,10 @@
 #error "GEMMEPI_NO_ELEMENTWISE leaves out what layers copy and sum with: define GEMMEPI_NO_LINEAR, too"
 #endif
 
+#if defined(GEMMEPI_NO_LINEAR) && !defined(GEMMEPI_NO_NETWORK)
+#define GEMMEPI_NO_NETWORK /* networks are made of layers */
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -51,6 +55,9 @@ extern "C" {
     X(gemmepi_grouped_args)     \
     X(gemmepi_linear_desc)      \
     X(gemmepi_linear_args)      \
+    X(gemmepi_network_layer)    \
+    X(gemmepi_network_desc)     \
+    X(gemmepi_network_args)     \
     X(gemmepi_tensor)           \
     X(gemmepi_elementwise_desc) \
     X(gemmepi_elementwise_args) \
@@ -182,6 +189,16 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, con
                                                    const gemmepi_linear_args *args, gemmepi_stream stream);
 #endif
 
+#ifndef GEMMEPI_NO_NETWORK
+/* Computes a network's y, and with SAVED what its backward needs. Flags of gradients have no effect. gemmepi_network_desc has the formulas. */
+GEMMEPI_API gemmepi_status gemmepi_network(gemmepi_context *context, const gemmepi_network_desc *desc,
+                                           const gemmepi_network_args *args, gemmepi_stream stream);
+
+/* Computes those of a network's dx, dw and dbias that desc asks for, and the gradients d_NAME of operands; y is ignored. */
+GEMMEPI_API gemmepi_status gemmepi_network_backward(gemmepi_context *context, const gemmepi_network_desc *desc,
+                                                    const gemmepi_network_args *args, gemmepi_stream stream);
+#endif
+
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* Runs an element-wise operation: gemmepi_operation has the formulas, or desc has one of its own. args may be NULL unless there are
    NUMBERs. Where args has a NULL pointer, the tensor's own data in desc is used. */
@@ -212,6 +229,12 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const g
 /* Also UNSUPPORTED: I8 operands, and the few forms of a batch that its sentence names. */
 GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                         gemmepi_plan **plan);
+#endif
+#ifndef GEMMEPI_NO_NETWORK
+GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc,
+                                                gemmepi_plan **plan);
+GEMMEPI_API gemmepi_status gemmepi_plan_network_backward(gemmepi_context *context, const gemmepi_network_desc *desc,
+                                                         gemmepi_plan **plan);
 #endif
 
 /* Run a plan on args in the order of stream: a few launches (gemmepi_plan_info), and, with the exceptions below, no allocation,
@@ -248,6 +271,13 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const ge
                                               gemmepi_stream stream);
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                                        gemmepi_stream stream);
+#endif
+#ifndef GEMMEPI_NO_NETWORK
+/* As those of layers: on the host what is between layers is allocated by config.allocator (OUT_OF_MEMORY). */
+GEMMEPI_API gemmepi_status gemmepi_run_network(const gemmepi_plan *plan, const gemmepi_network_args *args,
+                                               gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_run_network_backward(const gemmepi_plan *plan, const gemmepi_network_args *args,
+                                                        gemmepi_stream stream);
 #endif
 
 /* Reserves the workspace that runs of this plan on this stream need, until gemmepi_destroy. Call it once for each stream that

@@ -17,7 +17,7 @@
        GEMMEPI_API        decorates every public function, for instance with an export attribute
        GEMMEPI_NODISCARD  marks gemmepi_status; define it empty to turn off the warning of an ignored status
        GEMMEPI_NO_HOST    leaves the host's arithmetic out: gemmepi_create then fails without a GPU
-       GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE, GEMMEPI_NO_FORMULA  leave out layers, with them element-wise operations, formulas
+       GEMMEPI_NO_NETWORK, _NO_LINEAR, _NO_ELEMENTWISE, _NO_FORMULA  leave out networks; with them layers; with both element-wise operations; formulas
        GEMMEPI_NO_FP8, GEMMEPI_NO_SM80, GEMMEPI_NO_SM90  leave out fp8, kernels of the route fused for Turing and later, for Hopper
 
    A WHOLE PROGRAM, D = gelu(A B + bias)

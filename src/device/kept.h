@@ -22,8 +22,8 @@ struct gemmepi_plan {
 };
 
 /* By gemmepi_plan_kind. */
-static const char *const gpi__plan_kind_names[] = {"",       "matmul",          "elementwise",
-                                                   "linear", "linear_backward", "grouped"};
+static const char *const gpi__plan_kind_names[] = {
+    "", "matmul", "elementwise", "linear", "linear_backward", "grouped", "network", "network_backward"};
 
 /* A new plan's beginning. */
 static gemmepi_plan gpi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,

@@ -38,11 +38,13 @@ static gpi__stream_key gpi__key_of_stream(gemmepi_stream stream) {
     return key;
 }
 
-/* That of the stream's own block, or of a second one, for runs of which products are parts. */
+/* That of the stream's own block, or of a second one, for runs of which products are parts, or (2) of a third, of which those are. */
 static gpi__stream_key gpi__key_of_block(gemmepi_stream stream, int is_beside) {
     gpi__stream_key key = gpi__key_of_stream(stream);
     if (is_beside)
         key.thread = ~key.thread; /* no thread has that number */
+    if (is_beside > 1)
+        key.numbered_by = ~key.numbered_by;
     return key;
 }
 
@@ -121,7 +123,7 @@ static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_str
     return status;
 }
 
-/* is_beside: the second block. */
+/* is_beside: the second block, or the third. */
 static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside,
                                    size_t size) {
     gpi__entry entry;

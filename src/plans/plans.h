@@ -3,7 +3,9 @@
 #define GEMMEPI_PLANS_PLANS_H
 
 #include "../grouped/calls.h"
-#ifndef GEMMEPI_NO_LINEAR
+#ifndef GEMMEPI_NO_NETWORK
+#include "../network/calls.h"
+#elif !defined(GEMMEPI_NO_LINEAR)
 #include "../linear/calls.h"
 #elif !defined(GEMMEPI_NO_ELEMENTWISE)
 #include "../elementwise/calls.h"
@@ -22,6 +24,11 @@ static const gpi__plan_row *gpi__row_of(const gemmepi_plan *plan) {
     case GEMMEPI_PLAN_LINEAR:
     case GEMMEPI_PLAN_LINEAR_BACKWARD:
         return &gpi__layer_plans[plan->kind == GEMMEPI_PLAN_LINEAR_BACKWARD];
+#endif
+#ifndef GEMMEPI_NO_NETWORK
+    case GEMMEPI_PLAN_NETWORK:
+    case GEMMEPI_PLAN_NETWORK_BACKWARD:
+        return &gpi__network_plans[plan->kind == GEMMEPI_PLAN_NETWORK_BACKWARD];
 #endif
     default:
         return &gpi__product_plans;

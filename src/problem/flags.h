@@ -8,12 +8,13 @@
 
 /* The fields that hold flags. */
 enum {
-    GPI__OF_EPILOGUE = 1,          /* gemmepi_matmul_desc.epilogue */
-    GPI__OF_PRODUCT = 2,           /* gemmepi_matmul_desc.flags */
-    GPI__OF_ELEMENTWISE = 4,       /* gemmepi_elementwise_desc.flags */
-    GPI__OF_GATE = 8,              /* gemmepi_elementwise_desc.activation */
-    GPI__OF_LAYER = 16,            /* gemmepi_linear_desc.flags */
-    GPI__OF_LAYERS_ACTIVATION = 32 /* gemmepi_linear_desc.activation */
+    GPI__OF_EPILOGUE = 1,           /* gemmepi_matmul_desc.epilogue */
+    GPI__OF_PRODUCT = 2,            /* gemmepi_matmul_desc.flags */
+    GPI__OF_ELEMENTWISE = 4,        /* gemmepi_elementwise_desc.flags */
+    GPI__OF_GATE = 8,               /* gemmepi_elementwise_desc.activation */
+    GPI__OF_LAYER = 16,             /* gemmepi_linear_desc.flags */
+    GPI__OF_LAYERS_ACTIVATION = 32, /* gemmepi_linear_desc.activation */
+    GPI__OF_NETWORK = 64            /* gemmepi_network_desc.flags */
 };
 
 typedef struct gpi__flag_row {
@@ -34,13 +35,13 @@ static const gpi__flag_row gpi__flags[] = {
     {GEMMEPI_GATED, "GATED", GPI__OF_EPILOGUE | GPI__OF_LAYERS_ACTIVATION},
     {GEMMEPI_GATE_FIRST, "GATE_FIRST", GPI__OF_EPILOGUE | GPI__OF_GATE | GPI__OF_LAYERS_ACTIVATION},
     {GEMMEPI_UPSTREAM, "UPSTREAM", GPI__OF_EPILOGUE},
-    {GEMMEPI_RELAXED, "RELAXED", GPI__OF_PRODUCT | GPI__OF_LAYER},
+    {GEMMEPI_RELAXED, "RELAXED", GPI__OF_PRODUCT | GPI__OF_LAYER | GPI__OF_NETWORK},
     {GEMMEPI_DEVICE_SCALARS, "DEVICE_SCALARS", GPI__OF_PRODUCT},
     {GEMMEPI_FAST_ACCUMULATION, "FAST_ACCUMULATION", GPI__OF_PRODUCT | GPI__OF_LAYER},
     {GEMMEPI_AMAX_D, "AMAX_D", GPI__OF_PRODUCT},
     {GEMMEPI_AMAX_AUX, "AMAX_AUX", GPI__OF_PRODUCT},
     {GEMMEPI_ACCUMULATE, "ACCUMULATE", GPI__OF_PRODUCT | GPI__OF_ELEMENTWISE},
-    {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GPI__OF_PRODUCT | GPI__OF_LAYER},
+    {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GPI__OF_PRODUCT | GPI__OF_LAYER | GPI__OF_NETWORK},
     {GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D", GPI__OF_PRODUCT | GPI__OF_LAYER},
     {GEMMEPI_POWER_OF_TWO_SCALE, "POWER_OF_TWO_SCALE", GPI__OF_PRODUCT | GPI__OF_LAYER},
     {GEMMEPI_CAST_SCALE, "CAST_SCALE", GPI__OF_ELEMENTWISE},
@@ -59,6 +60,13 @@ static const gpi__flag_row gpi__flags[] = {
     {GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL", GPI__OF_LAYER},
     {GEMMEPI_LINEAR_DY_IS_G, "LINEAR_DY_IS_G", GPI__OF_LAYER},
     {GEMMEPI_LINEAR_FORWARD, "LINEAR_FORWARD", GPI__OF_LAYER},
+    {GEMMEPI_NETWORK_BIAS, "NETWORK_BIAS", GPI__OF_NETWORK},
+    {GEMMEPI_NETWORK_TRANSPOSED, "NETWORK_TRANSPOSED", GPI__OF_NETWORK},
+    {GEMMEPI_NETWORK_SAVED, "NETWORK_SAVED", GPI__OF_NETWORK},
+    {GEMMEPI_NETWORK_DX, "NETWORK_DX", GPI__OF_NETWORK},
+    {GEMMEPI_NETWORK_DW, "NETWORK_DW", GPI__OF_NETWORK},
+    {GEMMEPI_ACCUMULATE_DX, "ACCUMULATE_DX", GPI__OF_NETWORK},
+    {GEMMEPI_ACCUMULATE_DW, "ACCUMULATE_DW", GPI__OF_NETWORK},
 };
 
 /* What a layer has instead of a flag of products. */
@@ -77,7 +85,8 @@ static const struct {
     const char *desc, *name;
 } gpi__fields[] = {{"gemmepi_matmul_desc", "epilogue"},   {"gemmepi_matmul_desc", "flags"},
                    {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
-                   {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
+                   {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"},
+                   {"gemmepi_network_desc", "flags"}};
 
 static size_t gpi__field_index(int field) {
     size_t i = 0;

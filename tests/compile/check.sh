@@ -18,8 +18,9 @@ rooms_below() {
     product) echo api base numbers formula problem cuda device shell host kernels elementwise product ;;
     grouped) echo api base numbers formula problem cuda device shell host kernels elementwise product grouped ;;
     linear) echo api base numbers formula problem cuda device shell host kernels elementwise product linear ;;
-    plans) echo api base numbers formula problem cuda device shell host kernels elementwise product grouped linear plans ;;
-    ahead) echo api base numbers formula problem cuda device shell host kernels elementwise product grouped linear plans ahead ;;
+    network) echo api base numbers formula problem cuda device shell host kernels elementwise product linear network ;;
+    plans) echo api base numbers formula problem cuda device shell host kernels elementwise product grouped linear network plans ;;
+    ahead) echo api base numbers formula problem cuda device shell host kernels elementwise product grouped linear network plans ahead ;;
     kernels) echo kernels ;;
     esac
 }

@@ -564,7 +564,7 @@ needs_no_layers() { # COMPILER STANDARD
 
 # What a program leaves out, and the least of all.
 options_of() { # COMPILER STANDARD
-    for row in NO_LINEAR NO_LINEAR:NO_ELEMENTWISE NO_SM80 NO_SM90 NO_FP8 NO_FORMULA NO_LINEAR:NO_ELEMENTWISE:NO_SM80:NO_SM90:NO_FP8:NO_FORMULA; do
+    for row in NO_NETWORK NO_LINEAR NO_LINEAR:NO_ELEMENTWISE NO_SM80 NO_SM90 NO_FP8 NO_FORMULA NO_LINEAR:NO_ELEMENTWISE:NO_SM80:NO_SM90:NO_FP8:NO_FORMULA; do
         options=$(printf '%s' "$row" | sed 's/[^:]*/-DGEMMEPI_&/g; s/:/ /g')
         attempt "$1 -std=$2: $row, and the rest runs" runs_with "$1" "$2" $options
     done

@@ -10,14 +10,15 @@
 
 /* >>what there is */
 
-enum { EPILOGUE, PRODUCT, OPERATION, GATE, LAYER, LAYERS_ACTIVATION, FIELDS };
+enum { EPILOGUE, PRODUCT, OPERATION, GATE, LAYER, LAYERS_ACTIVATION, NETWORK, FIELDS };
 
 /* By the enum above. */
 static const struct {
     const char *desc, *name;
 } fields[FIELDS] = {{"gemmepi_matmul_desc", "epilogue"},   {"gemmepi_matmul_desc", "flags"},
                     {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
-                    {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
+                    {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"},
+                    {"gemmepi_network_desc", "flags"}};
 
 /* fields: bits 1 << the enum above of those that take it. in_a_layer: what a layer has in its stead, in its flags; NULL: nothing */
 typedef struct flag_row {
@@ -42,13 +43,13 @@ static const flag_row flags[] = {
     ROW(GATED, 1 << EPILOGUE | 1 << LAYERS_ACTIVATION, NULL),
     ROW(GATE_FIRST, 1 << EPILOGUE | 1 << GATE | 1 << LAYERS_ACTIVATION, NULL),
     ROW(UPSTREAM, 1 << EPILOGUE, NULL),
-    ROW(RELAXED, 1 << PRODUCT | 1 << LAYER, NULL),
+    ROW(RELAXED, 1 << PRODUCT | 1 << LAYER | 1 << NETWORK, NULL),
     ROW(DEVICE_SCALARS, 1 << PRODUCT, NULL),
     ROW(FAST_ACCUMULATION, 1 << PRODUCT | 1 << LAYER, NULL),
     ROW(AMAX_D, 1 << PRODUCT, NULL),
     ROW(AMAX_AUX, 1 << PRODUCT, NULL),
     ROW(ACCUMULATE, 1 << PRODUCT | 1 << OPERATION, "ACCUMULATE_DB"),
-    ROW(BATCH_INVARIANT, 1 << PRODUCT | 1 << LAYER, NULL),
+    ROW(BATCH_INVARIANT, 1 << PRODUCT | 1 << LAYER | 1 << NETWORK, NULL),
     ROW(FIND_SCALE_D, 1 << PRODUCT | 1 << LAYER, NULL),
     ROW(POWER_OF_TWO_SCALE, 1 << PRODUCT | 1 << LAYER, NULL),
     ROW(CAST_SCALE, 1 << OPERATION, NULL),
@@ -67,6 +68,13 @@ static const flag_row flags[] = {
     ROW(ACCUMULATE_DA, 1 << LAYER, NULL),
     ROW(ACCUMULATE_DB, 1 << LAYER, NULL),
     ROW(ACCUMULATE_DBIAS, 1 << LAYER, NULL),
+    ROW(NETWORK_BIAS, 1 << NETWORK, NULL),
+    ROW(NETWORK_TRANSPOSED, 1 << NETWORK, NULL),
+    ROW(NETWORK_SAVED, 1 << NETWORK, NULL),
+    ROW(NETWORK_DX, 1 << NETWORK, NULL),
+    ROW(NETWORK_DW, 1 << NETWORK, NULL),
+    ROW(ACCUMULATE_DX, 1 << NETWORK, NULL),
+    ROW(ACCUMULATE_DW, 1 << NETWORK, NULL),
 };
 
 enum { FLAGS = (int)GPI__COUNT(flags) };
@@ -189,6 +197,8 @@ typedef struct descs {
     gemmepi_matmul_desc matmul;
     gemmepi_elementwise_desc elementwise;
     gemmepi_linear_desc linear;
+    gemmepi_network_desc network;
+    gemmepi_network_layer layer;
     gemmepi_tensor a, y;
     int64_t shape[2];
 } descs;
@@ -198,6 +208,8 @@ static void make_descs(descs *d, gemmepi_operation operation) {
     d->matmul.m = d->matmul.n = d->matmul.k = 4;
     d->linear.m = d->linear.n = d->linear.k = 4;
     d->linear.flags = GEMMEPI_LINEAR_DB;
+    d->layer.width = d->network.input = d->network.rows = 4;
+    d->network.layers = &d->layer, d->network.layer_count = 1, d->network.flags = GEMMEPI_NETWORK_DX;
     d->shape[0] = d->shape[1] = 4;
     d->a.rank = 2;
     d->a.shape = d->shape;
@@ -216,16 +228,19 @@ static uint64_t *field_of(descs *d, int field) {
     places[GATE] = &d->elementwise.activation;
     places[LAYER] = &d->linear.flags;
     places[LAYERS_ACTIVATION] = &d->linear.activation;
+    places[NETWORK] = &d->network.flags;
     return places[field];
 }
 
 /* forward: of a layer, else its backward. */
 static gemmepi_status plan_of(const descs *d, int field, int forward) {
     gemmepi_plan *plan = NULL;
-    gemmepi_status status = field <= PRODUCT ? gemmepi_plan_matmul(host, &d->matmul, &plan)
-                            : field <= GATE  ? gemmepi_plan_elementwise(host, &d->elementwise, &plan)
-                            : forward        ? gemmepi_plan_linear(host, &d->linear, &plan)
-                                             : gemmepi_plan_linear_backward(host, &d->linear, &plan);
+    gemmepi_status status = field == NETWORK && forward ? gemmepi_plan_network(host, &d->network, &plan)
+                            : field == NETWORK ? gemmepi_plan_network_backward(host, &d->network, &plan)
+                            : field <= PRODUCT ? gemmepi_plan_matmul(host, &d->matmul, &plan)
+                            : field <= GATE    ? gemmepi_plan_elementwise(host, &d->elementwise, &plan)
+                            : forward          ? gemmepi_plan_linear(host, &d->linear, &plan)
+                                               : gemmepi_plan_linear_backward(host, &d->linear, &plan);
     CHECK(!status == (plan != NULL), "%s", gemmepi_last_error());
     gemmepi_plan_destroy(plan);
     return status;
@@ -251,7 +266,7 @@ static int names_its_place(const flag_row *row, int field) {
     char place[80];
     for (other = 0; other < FIELDS; other++)
         is_near |= row->fields >> other & 1 && strcmp(fields[other].desc, fields[field].desc) == 0;
-    if (field >= LAYER && row->in_a_layer)
+    if ((field == LAYER || field == LAYERS_ACTIVATION) && row->in_a_layer)
         return sentence_has(row->in_a_layer) && sentence_has("in desc.flags");
     for (other = 0; other < FIELDS; other++) {
         int is_here = strcmp(fields[other].desc, fields[field].desc) == 0;
