@@ -180,18 +180,20 @@ static inline s32 total(s32 before, double more) {
     return (s32)((u32)before + (u32)(s32)more);
 }
 
-// Words of B: one for each four of a line's words of k. Rows: 8 or 16.
-template <class Kind, class Of_b = Kind, u32 Words = 2, u32 Rows = 16>
-static void multiply(warp &w, const op &o, u32) {
-    enum : u32 {
-        PER = Kind::PER_WORD,
-        PART = 4 * PER,
-        K = Words * PART,
-        EIGHTS = Rows / 8,
-        SUMS = 2 * EIGHTS
-    };
-    typedef typename Kind::sum sum;
-    double a[Rows][K], b[8][K];
+// Of E2M1: 1, 1.5, 2, 3, 4, 6 from the codes 2 to 7 on.
+struct e2m1_kind {
+    enum { K = 64, PER_WORD = 8 };
+    typedef float sum;
+    static double of(u32 word, u32 which) {
+        return from_bits(word >> 4 * which & 15, 2, 1, 7);
+    }
+};
+
+// A lane's words as parts of the matrices, B by columns. Words of B: one for each four of a line's words of k. Rows: 8 or 16.
+template <class Kind, class Of_b, u32 Words, u32 Rows>
+static void spread(warp &w, const op &o, double (*a)[4 * Kind::PER_WORD * Words],
+                   double (*b)[4 * Kind::PER_WORD * Words]) {
+    enum : u32 { PER = Kind::PER_WORD, PART = 4 * PER, EIGHTS = Rows / 8, SUMS = 2 * EIGHTS };
     for (u32 lane = 0; lane < LANES; lane++)
         for (u32 j = 0; j < PER; j++) {
             u32 k = lane % 4 * PER + j;
@@ -201,6 +203,12 @@ static void multiply(warp &w, const op &o, u32) {
             for (u32 i = 0; i < Words; i++)
                 b[lane / 4][k + i * PART] = Of_b::of(w.at<u32>(o.x[SUMS + EIGHTS * Words + i])[lane], j);
         }
+}
+template <class Kind, u32 Words, u32 Rows>
+static void add_products(warp &w, const op &o, double (*a)[4 * Kind::PER_WORD * Words],
+                         double (*b)[4 * Kind::PER_WORD * Words]) {
+    enum : u32 { PER = Kind::PER_WORD, K = 4 * PER * Words, EIGHTS = Rows / 8, SUMS = 2 * EIGHTS };
+    typedef typename Kind::sum sum;
     for (u32 lane = 0; lane < LANES; lane++)
         for (u32 i = 0; i < SUMS; i++) {
             u32 row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
@@ -208,11 +216,43 @@ static void multiply(warp &w, const op &o, u32) {
             sum before = w.at<sum>(o.x[SUMS + EIGHTS * Words + Words + i])[lane];
             for (u32 k = 0; k < K; k++)
                 more += products[k] = a[row][k] * b[column][k];
-            if constexpr (PER == 4 && std::is_same<sum, float>::value)
+            if constexpr (PER >= 4 && std::is_same<sum, float>::value)
                 w.at<sum>(o.x[i])[lane] = sum_of_fp8(before, products, K);
             else
                 w.at<sum>(o.x[i])[lane] = total(before, more);
         }
+}
+template <class Kind, class Of_b = Kind, u32 Words = 2, u32 Rows = 16>
+static void multiply(warp &w, const op &o, u32) {
+    double a[Rows][4 * Kind::PER_WORD * Words], b[8][4 * Kind::PER_WORD * Words];
+    spread<Kind, Of_b, Words, Rows>(w, o, a, b);
+    add_products<Kind, Words, Rows>(w, o, a, b);
+}
+
+// The scales of blocks of k. UE4M3's highest bit is not used.
+static double scale_of(u32 code, bool is_e4m3) {
+    if (is_e4m3 && code > 0x7f)
+        fail("a scale %x of ue4m3 has a sign", code);
+    return is_e4m3 ? from_bits(code, 4, 3, 0x7e) : code == 255 ? NAN : ldexp(1, (int)code - 127);
+}
+// Behind the sums before: scales of A in a word, by two lanes of four, of row lane / 4 and that + 8, which byte is the first, and which two;
+// likewise of B, by one lane of four.
+template <class Kind, class Of_b, u32 Blocks, bool Is_e4m3> static void multiply_scaled(warp &w, const op &o, u32) {
+    enum : u32 { K = Kind::K, SCALES = 14 };
+    double a[16][K], b[8][K];
+    u32 byte_a = w.at<u32>(o.x[SCALES + 1])[0], two = w.at<u32>(o.x[SCALES + 2])[0];
+    u32 byte_b = w.at<u32>(o.x[SCALES + 4])[0], one = w.at<u32>(o.x[SCALES + 5])[0];
+    if (byte_a % Blocks || byte_a > 3 || byte_b % Blocks || byte_b > 3 || two > 1 || one > 3)
+        fail("scales of an mma are in byte %u of threads %u, and %u of %u", byte_a, two, byte_b, one);
+    spread<Kind, Of_b, 2, 16>(w, o, a, b);
+    for (u32 k = 0; k < K; k++) {
+        u32 block = k / (K / Blocks);
+        for (u32 row = 0; row < 16; row++)
+            a[row][k] *= scale_of(w.at<u32>(o.x[SCALES])[row % 8 * 4 + two * 2 + row / 8] >> 8 * (byte_a + block) & 255, Is_e4m3);
+        for (u32 column = 0; column < 8; column++)
+            b[column][k] *= scale_of(w.at<u32>(o.x[SCALES + 3])[column * 4 + one] >> 8 * (byte_b + block) & 255, Is_e4m3);
+    }
+    add_products<Kind, 2, 16>(w, o, a, b);
 }
 
 // >>wgmma: of A [64, k] and B [k, n], of which each of four warps makes 16 rows; it runs until it is waited for
