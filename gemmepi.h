@@ -10448,7 +10448,8 @@ typedef struct gpi__sm80_params {
   unsigned tile_rows; /* in an item */
   unsigned band; /* tiles one below the other before the next column is begun */
   unsigned parts; /* IN_PARTS: of k, each of part_k but the last; D has parts * batch items */
-  int k, part_k;
+  int k, part_k; /* E2M1: in bytes, as ld and strides of a and b are */
+  gpi__kernel_matrix scales_a, scales_b; /* of blocks of k, bytes along k */
   GPI__PLACES
 } gpi__sm80_params;
 
@@ -10693,9 +10694,17 @@ static int gpi__is_i8_product(const gpi__problem *problem) {
   return problem->views[GPI__A].dtype == GEMMEPI_I8 && problem->views[GPI__B].dtype == GEMMEPI_I8;
 }
 
-/* Whether both are of 8 bits, which tensor cores multiply as they are, at twice the rate of 16. */
+/* Whether formulas make both operands of fp8 or E2M1: engines/block_scales.h is for these. */
+static int gpi__is_scaled_product(const gpi__problem *problem) {
+  const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+  return GPI__FORMULA(&problem->made[GPI__A]) && GPI__FORMULA(&problem->made[GPI__B]) &&
+     (gpi__is_fp8(a->dtype) || a->dtype == GEMMEPI_E2M1) &&
+     (gpi__is_fp8(b->dtype) || b->dtype == GEMMEPI_E2M1);
+}
+
+/* Whether both are of 8 bits, which tensor cores multiply as they are, at twice the rate of 16, or scaled. */
 static int gpi__is_byte_product(const gpi__problem *problem) {
-  return gpi__is_fp8_product(problem) || gpi__is_i8_product(problem);
+  return gpi__is_fp8_product(problem) || gpi__is_i8_product(problem) || gpi__is_scaled_product(problem);
 }
 
 /* Whether B is weights in I8, or of so few bits that a formula makes 16 of, beside an A of 16 bits: engines/weights.h is for these, and no
@@ -17269,10 +17278,10 @@ static const gpi__source gpi__sources[] = {
 "unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__group_sums_params{\ngpi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gpi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gpi__group_sums_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\n"
 "typedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\ntypedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\n"
 "typedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\n",
-"gpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\n"
-"typedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n"
-"}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\n"
-"long long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n#endif\n"}},
+"gpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\n"
+"long long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\n"
+"double parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\n"
+"const float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1;\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n"
@@ -17460,10 +17469,12 @@ static const gpi__source gpi__sources[] = {
 "const In*a=(const In*)params.a.data+item*params.a.stride +(GEMMEPI_A_ROWS?from_row*params.a.ld:from_row);\nconst In*b[HALVES_IN];\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half]=(const In*)params.b.data+item*params.b.stride +(from_column+half*p.n)*(GEMMEPI_B_ROWS?params.b.ld:1);\nafter_launches_before();\n\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nOf_columns of=load_columns(p,item,column,valid);\nSaved saved;\nload_saved(p,state,item,row,column,valid,saved);\nAcc v[HALVES][RUN]={};\nmultiply(params,a,b,valid,v);\nif(valid>0){\nepilogue(p,state,of,saved,item,row,column,valid,v);\nstore_result(p,state,item,row,column,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,line,column,columns_left,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_sm80.cu",
 {
-"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 21\n#include \"sm80/finish.cuh\"\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply_add.cuh\"\n#if GEMMEPI_ELEMENT == 1\n#include \"sm80/scales.cuh\"\n#endif\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gpi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gpi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=IN_PARTS?slice/params.parts:slice;\nint first_k=IN_PARTS?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\n"
-"int warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=IN_PARTS&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\n"
-"a.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\n#if GEMMEPI_ELEMENT == 1\nconst Place_of_sums place={item,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS};\n#endif\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\n"
-"if(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],PROMOTES?of_stage:sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\n#if GEMMEPI_ELEMENT == 1\nif(PROMOTES)\nscale_sums<STAGE_A,STAGE_B,true>(params,place,first_k/TILE_K+block,of_stage,sums);\n#endif\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\n#if GEMMEPI_ELEMENT == 1\nif(GEMMEPI_OF_I8)\nto_floats(sums);\nif(WHOLE_A||WHOLE_B)\nscale_sums<WHOLE_A,WHOLE_B,false>(params,place,0,sums,sums);\n#endif\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
+"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 22\n#include \"sm80/block_scales.cuh\"\n#include \"sm80/finish.cuh\"\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply_add.cuh\"\n#if GEMMEPI_ELEMENT == 1\n#include \"sm80/scales.cuh\"\n#endif\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gpi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gpi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=IN_PARTS?slice/params.parts:slice;\nint first_k=IN_PARTS?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\n"
+"int warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nBlock_scales scales(params,item,(long long)tile_m*TILE_M,(long long)tile_n*TILE_COLUMNS,first_k,warp_m*WARP_M,\nwarp_n*WARP_COLUMNS,shared);\nint k_left=IN_PARTS&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\n"
+"for(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\nscales.fetch(stage,k_left);\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\n#if GEMMEPI_ELEMENT == 1\nconst Place_of_sums place={item,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS};\n#endif\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nscales.load(0,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\n"
+"b.put(shared+written+A_BYTES,step);\nscales.fetch(shared+written,k_left);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nscales.load(read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],PROMOTES?of_stage:sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\n#if GEMMEPI_ELEMENT == 1\nif(PROMOTES)\nscale_sums<STAGE_A,STAGE_B,true>(params,place,first_k/TILE_K+block,of_stage,sums);\n#endif\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\n#if GEMMEPI_ELEMENT == 1\nif(GEMMEPI_OF_I8)\nto_floats(sums);\nif(WHOLE_A||WHOLE_B)\nscale_sums<WHOLE_A,WHOLE_B,false>(params,place,0,sums,sums);\n#endif\n"
+"long long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\n",
+"finish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
 "#line 1 \"src/kernels/gemm_small.cu\"\n#line 9\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_WARPS 8\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,PARTS=GEMMEPI_PARTS;\nconstexpr int PART=WARPS*LANES_K*DEPTH,STEP=PARTS*PART;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
@@ -17504,6 +17515,12 @@ static const gpi__source gpi__sources[] = {
 "return unpack_fp8<Stored>((u16)(word>>16*j));\nelse\nreturn word;\n}\n\n\nDEVICE float nibble_to_float(u32 word,int i){\nint at=i<5?4*i:4*i-12;\nu32 bits=and_xor(i<5?word:word>>12,15u<<at,0x4b000000|LOWEST<Stored> <<at);\nreturn fmaf(__uint_as_float(bits),1.f/(1<<at),-8388608.f/(1<<at)-LOWEST<Stored>);\n}\ntemplate<class Stored= ::Stored>DEVICE void two_to_floats(u32 word,int j,float(&x)[2]){\nif constexpr(SAME<Stored,I4> ||SAME<Stored,U4>){\nx[0]=nibble_to_float(word,2*j);\nx[1]=nibble_to_float(word,2*j+1);\n}else if constexpr(SAME<Stored,E2M1>){\nto_two(F16(),widen_e2m1(F16(),word,j),x);\n}else if constexpr(SAME<Stored,I8>){\n#pragma unroll\nfor(int i=0;i<2;i++)\nx[i]=__uint_as_float(__byte_perm(word ^ 0x80808080,0x4b000000,0x7540|(2*j+i)))-8388736;\n}else if constexpr(IS_FP8<Stored>){\nto_two(F16(),unpack_fp8<Stored>((u16)(word>>16*j)),x);\n}else{\nto_two(Stored(),word,x);\n}\n}\n\n\n\nconstexpr bool BY_FORM=MADE_FORM!=0&&IS_PACKED<Stored>;\nstruct Of_group{\n"
 "float o[MADE_COUNT];\n};\ntemplate<class In>constexpr float MARKED_HERE=SAME<Stored,E2M1> ?0:MARKED<In> +LOWEST<Stored>;\n#ifndef MADE_ZERO\n#define MADE_ZERO(o) 0.f\n#endif\n#ifndef MADE_SCALE\n#define MADE_SCALE(o) 1.f\n#endif\n\n\ntemplate<class In>DEVICE bool fits_in_16_bits(const float(&o)[MADE_COUNT]){\nfloat scale=MADE_SCALE(o),minus= -MARKED_HERE<In> -MADE_ZERO(o),again[2];\nbool fits=true;\nif(!MADE_FITS){\nto_two(In(),round_two(In(),scale,scale),again);\nfits=again[0]==scale;\n}\nif(MADE_FORM==2){\nto_two(In(),round_two(In(),minus,minus),again);\nfits=fits&&again[0]==minus&&fabsf(MADE_ZERO(o))<=48;\n}\nreturn fits&& !(SAME<Stored,E2M1> &&MADE_FORM==2&&rintf(minus)!=minus);\n}\n\nstruct In_pairs{\nu32 scale,minus_zero;\n};\ntemplate<class In>DEVICE In_pairs in_pairs(In,const Of_group&of){\nfloat scale=MADE_SCALE(of.o),minus= -MARKED_HERE<In> -MADE_ZERO(of.o);\nreturn{round_two(In(),scale,scale),round_two(In(),minus,minus)};\n}\n\n\n"
 "template<class In>DEVICE u32 make_two(In,u32 word,int j,const In_pairs&of){\nif constexpr(IS_PACKED<Stored> && !SAME<Stored,E2M1>)\nreturn multiply_two(In(),add_two(In(),mark_nibbles(In(),word,j),of.minus_zero),of.scale);\nu32 two=widen_two(In(),word,j);\nreturn multiply_two(In(),MADE_FORM==2?add_two(In(),two,of.minus_zero):two,of.scale);\n}\ntemplate<class In>DEVICE u32 make_two(In,u32 word,int j,const Of_group&of){\nif constexpr(!MADE){\nreturn widen_two(In(),word,j);\n}else{\nfloat x[2];\ntwo_to_floats(word,j,x);\nreturn round_two(In(),made_of(x[0],of.o),made_of(x[1],of.o));\n}\n}\n\n\n\nDEVICE u32 cut_two(u32 two,int left){\nreturn left>1?two:left>0?two&0xffff:0;\n}\n"}},
+{"sm80/block_scales.cuh",
+{
+"#line 1 \"src/kernels/sm80/block_scales.cuh\"\n\n\n#pragma once\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply.cuh\"\n\n#if GEMMEPI_BLOCK_SCALES\nconstexpr int BLOCK=LINE/SCALES;\n\n\ntemplate<int Lines,int Halves>struct Scale_loader{\nstatic constexpr int UNIT=GEMMEPI_BLOCK_SCALES_UNIT,PIECES=SCALES/UNIT;\nconst u8*from;\nlong long ld,apart;\nint exist;\n\n\nDEVICE Scale_loader(const gpi__kernel_matrix&x,long long item,long long first,long long extent,int first_k){\nld=x.ld;\napart=extent;\nfrom=(const u8*)x.data+item*x.stride +first*ld+first_k/BLOCK;\nexist=extent-first<Lines?(int)(extent-first):Lines;\n}\n\nDEVICE void fetch(u32 to,int k_left)const{\nconstexpr int of_half=Lines/Halves,COUNT=Lines*PIECES;\nint valid=k_left<=0?0:(k_left+BLOCK-1)/BLOCK;\n#pragma unroll\nfor(int i=0;i<COUNT;i+=THREADS){\nint one=i+threadIdx.x,line=one/PIECES,at=one%PIECES*UNIT,within=line%of_half;\nint bytes=within<exist?valid-at:0;\nif(COUNT%THREADS==0||one<COUNT)\n"
+"copy_some<UNIT>(to+one*UNIT,from+(line/of_half*apart+within)*ld+at,\nbytes<=0?0:bytes<UNIT?bytes:UNIT);\n}\n}\nDEVICE void next(){\nfrom+=SCALES;\n}\n};\n\n\n\nDEVICE u32 load_scales(u32 from){\nu32 word;\nif constexpr(SCALES==4)\nasm volatile(\"ld.shared.u8 %0, [%1];\" : \"=r\"(word): \"r\"(from): \"memory\");\nelse if constexpr(SCALES==8)\nasm volatile(\"ld.shared.u16 %0, [%1];\" : \"=r\"(word): \"r\"(from): \"memory\");\nelse\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(word): \"r\"(from): \"memory\");\nreturn word;\n}\n\n\nDEVICE u32 with_sign(u32 elements,u32 scales,int block){\nreturn elements ^(scales>>(8*block+7)&1)*0x88888888u;\n}\nDEVICE void take_signs(u32 a,Fragments&fragments){\nint block=lane_of_row()/2;\nu32 signs=0;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nsigns|=fragments.scales_a[i];\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nsigns|=fragments.scales_b[j];\nif(__all_sync(~0u,!(signs&0x80808080u)))\nreturn;\n#pragma unroll\n"
+"for(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 scales=load_scales(a+(i*16+half*8)*SCALES);\nfragments.a[i][half]=with_sign(fragments.a[i][half],scales,block);\nfragments.a[i][half+2]=with_sign(fragments.a[i][half+2],scales,block+2);\n}\n#pragma unroll\nfor(int j=0;j<PAIRS*4;j++)\nfragments.b[j/4][j%4]=with_sign(fragments.b[j/4][j%4],fragments.scales_b[j/2],block+j%2*2);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nfragments.scales_a[i]&=0x7f7f7f7fu;\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nfragments.scales_b[j]&=0x7f7f7f7fu;\n}\n\n\nstruct Block_scales{\nScale_loader<TILE_M,1>a;\nScale_loader<TILE_N,HALVES_IN>b;\nu32 a_lane,b_lane;\n\n\nDEVICE Block_scales(const gpi__sm80_params&params,long long item,long long tile_m,long long tile_n,int first_k,\nint warp_m,int warp_n,u32 shared)\n:a(params.scales_a,item,tile_m,params.epilogue.m,first_k),b(params.scales_b,item,tile_n,params.epilogue.n,first_k),\n"
+"a_lane(shared+A_BYTES+B_BYTES+(warp_m+row_of_lane())*SCALES),b_lane(a_lane +(TILE_M+warp_n-warp_m)*SCALES){}\n\n\nDEVICE void fetch(u32 stage,int k_left){\na.fetch(stage +A_BYTES+B_BYTES,k_left);\nb.fetch(stage +A_BYTES+B_BYTES+TILE_M*SCALES,k_left);\na.next();\nb.next();\n}\n\nDEVICE void load(u32 read,int step,Fragments&fragments)const{\nconstexpr int of_half=PAIRS*2/HALVES_IN;\nu32 of_a=a_lane +read+step*(SCALES/4),of_b=b_lane +read+step*(SCALES/4);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nfragments.scales_a[i]=load_scales(of_a+(i*16+threadIdx.x%2*8)*SCALES);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nfragments.scales_b[j]=load_scales(of_b+(j%of_half*8+j/of_half*TILE_COLUMNS)*SCALES);\nif(SCALES==16)\ntake_signs(of_a,fragments);\n}\n};\n#else\nstruct Block_scales{\nDEVICE Block_scales(const gpi__sm80_params&,long long,long long,long long,int,int,int,u32){}\nDEVICE void fetch(u32,int){}\nDEVICE void load(u32,int,Fragments&)const{}\n};\n#endif\n"}},
 {"sm80/finish.cuh",
 {
 "#line 1 \"src/kernels/sm80/finish.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\ntemplate<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gpi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gpi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(GEMMEPI_FORMULA||ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\n"
@@ -17521,10 +17538,11 @@ static const gpi__source gpi__sources[] = {
 {"sm80/multiply.cuh",
 {
 "#line 1 \"src/kernels/sm80/multiply.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n#if GEMMEPI_OF_I8\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nint whole[4];\nmemcpy(whole,sums,sizeof whole);\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
-": \"+r\"(whole[0]),\"+r\"(whole[1]),\"+r\"(whole[2]),\"+r\"(whole[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};\"\n: \"+r\"(whole[i%2*2]),\"+r\"(whole[i%2*2+1])\n: \"r\"(a[i]),\"r\"(i/2?b1:b0));\n#endif\nmemcpy(sums,whole,sizeof whole);\n}\n#elif !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\n"
-"asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\n"
-"template<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\n"
-"multiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n"}},
+": \"+r\"(whole[0]),\"+r\"(whole[1]),\"+r\"(whole[2]),\"+r\"(whole[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};\"\n: \"+r\"(whole[i%2*2]),\"+r\"(whole[i%2*2+1])\n: \"r\"(a[i]),\"r\"(i/2?b1:b0));\n#endif\nmemcpy(sums,whole,sizeof whole);\n}\n#elif GEMMEPI_BLOCK_SCALES\n\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1,u32 scales_a,u32 scales_b){\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32\" GEMMEPI_SCALE_TYPE\n\" {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, 0}, {%11}, {0, 0};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1),\"r\"(scales_a),\"r\"(scales_b));\n}\n#elif !GEMMEPI_FMA\n\n"
+"DEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\nasm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\n"
+"return(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\nu32 scales_a[ROW_BLOCKS],scales_b[PAIRS*2];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\n"
+"constexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\n",
+"for(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\n#if GEMMEPI_BLOCK_SCALES\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1],\nfragments.scales_a[i],fragments.scales_b[j]);\n#else\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n#endif\n}\n"}},
 {"sm80/multiply_add.cuh",
 {
 "#line 1 \"src/kernels/sm80/multiply_add.cuh\"\n\n#pragma once\n#include \"sm80/multiply.cuh\"\n\nDEVICE void load_words(u32 from,float&to0,float&to1){\nasm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\nDEVICE void load_words(u32 from,float(&to)[4]){\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n"
@@ -17532,9 +17550,10 @@ static const gpi__source gpi__sources[] = {
 "sum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n"}},
 {"sm80/options.cuh",
 {
-"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n\n#ifndef GEMMEPI_OF_I8\n#define GEMMEPI_OF_I8 0\n#endif\n\n#if GEMMEPI_ELEMENT == 1\ntypedef u8 Element;\n#define GEMMEPI_MMA \"m16n8k32\"\n#elif GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n"
-"#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\n"
-"constexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(ELEMENT>1||(A_ROWS&&B_ROWS),\"ldmatrix turns no bytes\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
+"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n\n#ifndef GEMMEPI_BLOCK_SCALES\n#define GEMMEPI_BLOCK_SCALES 0\n#define GEMMEPI_BLOCK_SCALES_UNIT 4\n#endif\n\n#ifndef GEMMEPI_OF_I8\n#define GEMMEPI_OF_I8 0\n#endif\n\n#if GEMMEPI_ELEMENT == 1\ntypedef u8 Element;\n"
+"#if GEMMEPI_BLOCK_SCALES == 4\n#define GEMMEPI_MMA \"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X\"\n#define GEMMEPI_SCALE_TYPE \".ue8m0\"\n#elif GEMMEPI_BLOCK_SCALES == 8\n#define GEMMEPI_MMA \"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X\"\n#define GEMMEPI_SCALE_TYPE \".ue8m0\"\n#elif GEMMEPI_BLOCK_SCALES == 16\n#define GEMMEPI_MMA \"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X\"\n#define GEMMEPI_SCALE_TYPE \".ue4m3\"\n#else\n#define GEMMEPI_MMA \"m16n8k32\"\n#endif\n#elif GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\n"
+"constexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr int SCALES=GEMMEPI_BLOCK_SCALES;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE;\nconstexpr u32 STAGE_BYTES=A_BYTES+B_BYTES+(TILE_M+TILE_N)*SCALES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\n"
+"static_assert(!FINDS,\"no scales are found here\");\nstatic_assert(ELEMENT>1||(A_ROWS&&B_ROWS),\"ldmatrix turns no bytes\");\nstatic_assert(STAGE_BYTES%LINE==0,\"what exchanges units by an address begins at whole lines\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
 {"sm80/scales.cuh",
 {
 "#line 1 \"src/kernels/sm80/scales.cuh\"\n\n\n#pragma once\n#include \"sm80/options.cuh\"\n\nconstexpr int MODE_A=GEMMEPI_SCALE_A,MODE_B=GEMMEPI_SCALE_B;\nconstexpr int STAGE_A=MODE_A>SCALE_OUTER?MODE_A:SCALE_NONE,STAGE_B=MODE_B>SCALE_OUTER?MODE_B:SCALE_NONE;\nconstexpr int WHOLE_A=MODE_A==SCALE_OUTER?MODE_A:SCALE_NONE,WHOLE_B=MODE_B==SCALE_OUTER?MODE_B:SCALE_NONE;\nstatic_assert(TILE_K==SCALE_STEPS,\"a stage has one block of scales\");\nstatic_assert(PROMOTES|| !(STAGE_A||STAGE_B),\"what varies along k has a stage's sums apart\");\n\n\ntemplate<int Mode>\nDEVICE float scale_number(const gpi__kernel_scale&scale,long long item,long long outer,long long extent,int k,int block){\nif constexpr(Mode==SCALE_NONE)\nreturn 1;\nouter=outer<extent?outer:extent-1;\nconst float*of_item=scale.data+item*scale.stride;\nif constexpr(Mode==SCALE_OUTER)\nreturn of_item[outer];\nScale_line line=scale_line<Mode>(of_item,outer,extent,k);\nreturn line.at[block*line.step];\n}\n\n\n"
@@ -18492,9 +18511,12 @@ static int gpi__arch_of(const gpi__compiler *compiler) {
   return number ? atoi(number + 1) : 0;
 }
 
-/* A kernel for one chip alone, by its file's name, uses what only that chip's own target has. */
-static const char *gpi__target_suffix(const char *file) {
-  return strstr(file, "_sm90") ? "a" : "";
+/* In a prologue: tensor cores multiply by scales of blocks of k. */
+#define GPI__BLOCK_SCALES "#define GEMMEPI_BLOCK_SCALES"
+
+/* A kernel for one chip alone, by its file's name or prologue, uses what only that chip's own target has. */
+static const char *gpi__target_suffix(const char *file, const char *prologue) {
+  return strstr(file, "_sm90") || strstr(prologue, GPI__BLOCK_SCALES) ? "a" : "";
 }
 
 /* On disk. Returns the key's length. */
@@ -18655,7 +18677,7 @@ static gemmepi_status gpi__compile_kernel(gemmepi_context *context, const gpi__c
   gpi__target target;
   gpi__image image;
   gemmepi_status status;
-  snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gpi__target_suffix(source->file));
+  snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gpi__target_suffix(source->file, source->prologue));
   target.is_ptx = compiler->is_ptx;
   target.keeps_ptx = context->dump_path != NULL;
   gpi__unlock(&context->build_lock);
@@ -18781,11 +18803,12 @@ enum {
   GPI__WGMMA = 8, /* that of sm_90a, which TMA feeds */
   GPI__HOPPER = 16, /* what was measured of cuBLASLt on an H100 and an H200 holds */
   GPI__MMA_F16 = 32, /* mma.sync of F16 and I8, which ldmatrix feeds */
-  GPI__MMA_FP8 = 64 /* that of fp8, at twice the rate of 16 bits */
+  GPI__MMA_FP8 = 64, /* that of fp8, at twice the rate of 16 bits */
+  GPI__MMA_SCALED = 128 /* that of scaled fp8 and, at eight times the rate of 16 bits, E2M1: of sm_120a */
 };
 
 /* Later chips do not have these, even where they are not listed. */
-#define GPI__OF_ONE_CHIP (GPI__WGMMA | GPI__HOPPER)
+#define GPI__OF_ONE_CHIP (GPI__WGMMA | GPI__HOPPER | GPI__MMA_SCALED)
 
 typedef struct gpi__chip {
   int arch; /* 90 for compute capability 9.0 */
@@ -18822,9 +18845,10 @@ static const gpi__chip gpi__chips[] = {
   {100, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
   {103, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
   {110, GPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-  {120, GPI__SINCE_90 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 1433e3,
+  {120, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 0, 115, 1700, 1433e3,
   "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-  {121, GPI__SINCE_90 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {121, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 0, 115, 1700, 218e3,
+  "a guess, as 12.0"},
 };
 
 /* The chip's row, or that of the nearest older one; of those older than all the first. */
@@ -26318,6 +26342,7 @@ static const char *gpi__multiplied_type(const gpi__problem *problem, int operand
   int dtype = problem->views[operand].dtype;
   return dtype == GEMMEPI_E4M3   ? "e4m3"
      : dtype == GEMMEPI_E5M2 ? "e5m2"
+     : dtype == GEMMEPI_E2M1 ? "e2m1"
      : dtype == GEMMEPI_I8   ? "s8"
      : dtype == GEMMEPI_F16  ? "f16"
      : dtype == GEMMEPI_F32  ? "tf32"
@@ -26326,7 +26351,7 @@ static const char *gpi__multiplied_type(const gpi__problem *problem, int operand
 
 static void gpi__append_operands(gpi__text *text, const gpi__problem *problem) {
   gpi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-    gpi__multiplied_type(problem, GPI__A), (int)problem->views[GPI__A].bits / 8);
+    gpi__multiplied_type(problem, GPI__A), (int)(problem->views[GPI__A].bits + 7) / 8);
   if (problem->views[GPI__A].dtype != problem->views[GPI__B].dtype)
     gpi__append(text, "#define GEMMEPI_OPERAND_B \"%s\"\n", gpi__multiplied_type(problem, GPI__B));
 }
@@ -26335,7 +26360,7 @@ static void gpi__append_operands(gpi__text *text, const gpi__problem *problem) {
 
 /* Whether what wgmma adds up of each 128 of k goes to sums in F32: for the bits that it does not keep, or for scales. */
 static int gpi__promotes(const gpi__problem *problem) {
-  return gpi__is_fp8_product(problem) &&
+  return (gpi__is_fp8_product(problem) || gpi__is_scaled_product(problem)) &&
      (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) || gpi__scale_varies_along_k(problem, GPI__A) ||
        gpi__scale_varies_along_k(problem, GPI__B));
 }
@@ -27253,7 +27278,8 @@ static const char *gpi__fp8_engines_rule(const gemmepi_context *context, const g
 static void gpi__explain_promotion(const gpi__problem *problem, gpi__text *text) {
   int varies = gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B);
   if (gpi__promotes(problem))
-    gpi__append(text, "  sums of each 128 of k go to sums in F32%s\n", varies ? ", times the scales that vary along k" : "");
+    gpi__append(text, "  sums of each %d of k go to sums in F32%s\n", 1024 / problem->views[GPI__A].bits,
+      varies ? ", times the scales that vary along k" : "");
 }
 
 static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
@@ -27275,8 +27301,178 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
 /* The second kernel of the route fused, gemm_sm80.cu: from Turing on, and on Hopper for F32, for what TMA does not take and where
  it takes less time. */
 
+/* Products of scaled formats, MXFP8, MXFP4 and NVFP4, as tensor cores of sm_120a multiply them: A and B in fp8 or E2M1, stored along k, with
+ texts that are their elements times scales of blocks of k and, if there is one, a scale of the whole. What is stored is multiplied
+ then (kernels/sm80/block_scales.cuh), and nothing is made of it. */
+
+/* Of a text, which operand is what; -1: none is. */
+typedef struct gpi__block_scales {
+  int blocks; /* the scales of blocks */
+  int whole; /* that of the whole */
+  int is_other;
+} gpi__block_scales;
+
+/* Adds what the node multiplies. */
+static void gpi__scan_factors(const gpi__placed_formula *placed, int number, int *values, gpi__block_scales *scales) {
+  const gpi__node *node = &placed->formula->nodes[number];
+  const gpi__formula_operand *o = &placed->formula->operands[node->op == GPI__OP_OPERAND ? node->place : 0];
+  int *to = o->kind == GEMMEPI_BLOCKED ? &scales->blocks : &scales->whole;
+  if (node->op == GPI__OP_MUL) {
+    gpi__scan_factors(placed, node->args[0], values, scales);
+    gpi__scan_factors(placed, node->args[1], values, scales);
+  } else if (node->op == GPI__OP_VALUE) {
+    ++*values;
+  } else if (node->op == GPI__OP_OPERAND && *to < 0 && o->used == GPI__BY_PLACE && !placed->operands[node->place].scale &&
+    (o->kind == GEMMEPI_BLOCKED || (o->kind == GEMMEPI_SCALAR && o->dtype == GEMMEPI_F32))) {
+    *to = node->place;
+  } else {
+    scales->is_other = 1;
+  }
+}
+
+static gpi__block_scales gpi__block_scales_of(const gpi__problem *problem, int i) {
+  const gpi__placed_formula *placed = &problem->made[i].formula->placed;
+  gpi__block_scales scales = {-1, -1, 0};
+  int values = 0;
+  gpi__scan_factors(placed, placed->formula->operands[GPI__RESULT].node, &values, &scales);
+  scales.is_other = scales.is_other || values != 1 || scales.blocks < 0;
+  return scales;
+}
+
+/* The dtype of the scales of blocks. */
+static int gpi__block_scales_dtype(const gpi__problem *problem, int i) {
+  return problem->made[i].formula->placed.formula->operands[gpi__block_scales_of(problem, i).blocks].dtype;
+}
+
+/* Of k, that have a scale. */
+static int gpi__block_of_scales(const gpi__problem *problem, int i) {
+  return gpi__block_scales_dtype(problem, i) == GEMMEPI_E4M3 ? 16 : 32;
+}
+
+/* Bytes of scales beside 128 bytes of a line; 0: the product has none. */
+static int gpi__block_scales_bytes(const gpi__problem *problem) {
+  return gpi__is_scaled_product(problem)
+       ? 128 * 8 / problem->views[GPI__A].bits / gpi__block_of_scales(problem, GPI__A)
+       : 0;
+}
+
+static const gpi__view *gpi__block_scales_view(const gpi__problem *problem, int i) {
+  return &problem->made[i].formula->views[gpi__block_scales_of(problem, i).blocks];
+}
+
+/* Bytes at whose multiples the lines of scales begin, of A and B, up to those of a stage. */
+static int gpi__block_scales_unit(const gpi__problem *problem) {
+  int64_t all = problem->alignment;
+  int unit = gpi__block_scales_bytes(problem), i;
+  for (i = GPI__A; i <= GPI__B; i++) {
+    const gpi__view *view = gpi__block_scales_view(problem, i);
+    all |= (view->lines > 1 ? view->ld : 0) | (problem->batch > 1 ? view->batch_stride : 0);
+  }
+  while (all % unit)
+    unit /= 2;
+  return unit;
+}
+
+/* >>what may go there */
+
+static const char *gpi__scaled_operand_rule(const gpi__problem *problem, int i) {
+  const gpi__placed_formula *placed = &problem->made[i].formula->placed;
+  gpi__block_scales scales = gpi__block_scales_of(problem, i);
+  const gpi__placed_operand *place;
+  int is_e4m3;
+  if (scales.is_other || problem->made[i].view.dtype != GEMMEPI_BF16)
+    return "a's or b's formula is not its elements times scales of blocks and one in F32, for BF16";
+  if (scales.whole >= 0 && problem->views[i].scale)
+    return "a or b has a scale of the whole beside that of its formula";
+  place = &placed->operands[scales.blocks];
+  is_e4m3 = placed->formula->operands[scales.blocks].dtype == GEMMEPI_E4M3;
+  if (place->row_period > 1 || place->column_period != gpi__block_of_scales(problem, i) ||
+    (is_e4m3 ? problem->views[i].dtype != GEMMEPI_E2M1 : placed->formula->operands[scales.blocks].dtype != GEMMEPI_E8M0))
+    return "tensor cores have scales in E8M0 of 32 of k, and in E4M3 of 16 of E2M1";
+  return NULL;
+}
+
+/* Why tensor cores do not multiply what is stored by its scales, or NULL. problem: one of gpi__is_scaled_product */
+static const char *gpi__scaled_rule(const gemmepi_context *context, const gpi__problem *problem) {
+  const char *rule;
+  if (!gpi__chip_has(context->arch, GPI__MMA_SCALED))
+    return "tensor cores multiply scaled formats on compute capability 12.0 and 12.1";
+  if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
+    return "mma.sync reads scaled formats only where the elements along k are contiguous";
+  rule = gpi__scaled_operand_rule(problem, GPI__A);
+  if (!rule)
+    rule = gpi__scaled_operand_rule(problem, GPI__B);
+  if (rule)
+    return rule;
+  if ((problem->views[GPI__A].bits != problem->views[GPI__B].bits) ||
+    gpi__block_scales_dtype(problem, GPI__A) != gpi__block_scales_dtype(problem, GPI__B))
+    return "mma.sync multiplies fp8 with fp8 and E2M1 with E2M1, with scales in the same type";
+  if (gpi__block_scales_unit(problem) < 4)
+    return "it copies scales at multiples of 4 bytes: pointers, lines and items";
+  if (gpi__is_invariant(problem))
+    return "with BATCH_INVARIANT its kernel is not for scaled formats";
+  return gpi__extents_rule(problem);
+}
+
+/* >>its kernel */
+
+/* The problem as the kernel has it: the scale of the whole is one of the tensor's. */
+static gpi__problem gpi__with_whole_scales(const gpi__problem *problem) {
+  gpi__problem own = *problem;
+  int i;
+  for (i = GPI__A; i <= GPI__B && gpi__is_scaled_product(problem); i++) {
+    int whole = gpi__block_scales_of(problem, i).whole;
+    if (whole < 0)
+      continue;
+    own.views[i].scale = GEMMEPI_SCALE_TENSOR;
+    own.views[GPI__SCALE_OF(i)] = problem->made[i].formula->views[whole];
+  }
+  gpi__list_operands(&own);
+  return own;
+}
+
+static void gpi__append_block_scales(gpi__text *text, const gpi__problem *problem) {
+  if (gpi__is_scaled_product(problem))
+    gpi__append(text, GPI__BLOCK_SCALES " %d\n" GPI__BLOCK_SCALES "_UNIT %d\n",
+      gpi__block_scales_bytes(problem), gpi__block_scales_unit(problem));
+}
+
+/* A matrix of two elements a byte, counted in bytes. */
+static gpi__kernel_matrix gpi__matrix_in_bytes(const gpi__view *view) {
+  gpi__kernel_matrix matrix = gpi__kernel_matrix_of(view);
+  if (view->bits == 4)
+    matrix.ld /= 2, matrix.stride /= 2;
+  return matrix;
+}
+
+static void gpi__lay_out_block_scales(const gpi__problem *problem, gpi__sm80_params *params) {
+  if (!gpi__is_scaled_product(problem))
+    return;
+  params->scales_a = gpi__kernel_matrix_of(gpi__block_scales_view(problem, GPI__A));
+  params->scales_b = gpi__kernel_matrix_of(gpi__block_scales_view(problem, GPI__B));
+}
+
+/* Points to the scales of a run: own are its arguments, where those of the whole go, too. */
+static void gpi__point_block_scales(const gpi__problem *problem, gpi__arguments *own, gpi__sm80_params *params) {
+  int i;
+  for (i = GPI__A; i <= GPI__B; i++) {
+    gpi__block_scales scales = gpi__block_scales_of(problem, i);
+    (i == GPI__A ? &params->scales_a : &params->scales_b)->data = own->operands[scales.blocks];
+    if (scales.whole >= 0)
+      own->pointers[GPI__SCALE_OF(i)] = own->operands[scales.whole];
+  }
+}
+
+static void gpi__explain_block_scales(const gpi__problem *problem, gpi__text *text) {
+  if (gpi__is_scaled_product(problem))
+    gpi__append(text, "  tensor cores multiply a and b as they are stored, each %d of k by scales in %s: what "
+      "the formulas say is not rounded\n", gpi__block_of_scales(problem, GPI__A),
+      gpi__dtype((gemmepi_dtype)gpi__block_scales_dtype(problem, GPI__A))->name);
+}
+
 #define GPI__SM80_LINE         128 /* gemm_sm80.cu: bytes of k of a stage */
 #define GPI__NVRTC_HAS_FP8_MMA 12040 /* PTX 8.4 */
+#define GPI__NVRTC_HAS_SCALED  12080 /* PTX 8.7 */
 #define GPI__MOST_I8_SUM       131071 /* products of at most 2^14 in I32 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
@@ -27340,6 +27536,8 @@ static const char *gpi__engines_rule(const gemmepi_context *context, const gpi__
   const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
   if (!gpi__chip_has(context->arch, GPI__MMA_F16))
     return "its kernels are for compute capability 7.5 and later";
+  if (gpi__is_scaled_product(problem))
+    return gpi__scaled_rule(context, problem);
   if (gpi__is_fp8_product(problem))
     return gpi__fp8_engines_rule(context, problem);
   if (gpi__is_i8_product(problem) && !gpi__chip_has(context->arch, GPI__WGMMA))
@@ -27365,8 +27563,9 @@ static int gpi__sm80_stages(const gpi__sm80_shape *shape, int arch) {
   return gpi__chip_has(arch, GPI__MMA_SYNC) ? shape->stages : 2;
 }
 
-static unsigned gpi__sm80_shared(const gpi__sm80_shape *shape, int arch) {
-  return (unsigned)((shape->tile_m + shape->tile_n) * GPI__SM80_LINE * gpi__sm80_stages(shape, arch));
+static unsigned gpi__sm80_shared(const gpi__problem *problem, const gpi__sm80_shape *shape, int arch) {
+  int line = GPI__SM80_LINE + gpi__block_scales_bytes(problem);
+  return (unsigned)((shape->tile_m + shape->tile_n) * line * gpi__sm80_stages(shape, arch));
 }
 
 static int gpi__sm80_kind(const gpi__problem *problem) {
@@ -27408,7 +27607,7 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
     (shape->tile_m > 64 && (problem->formula || (gpi__is_i8_product(problem) && halves > 1) ||
     (gpi__is_invariant(problem) && gpi__has(problem, GEMMEPI_AUX))))))
     return 0; /* nor beside what is on its way without cp.async */
-  return gpi__sm80_shared(shape, arch) <= gpi__chip_of(arch)->most_shared;
+  return gpi__sm80_shared(problem, shape, arch) <= gpi__chip_of(arch)->most_shared;
 }
 
 /* >>how long it takes */
@@ -27429,7 +27628,7 @@ static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip)
   if (gpi__is_fma(problem))
     return chip->fma;
   if (gpi__is_byte_product(problem))
-    return 2 * chip->mma;
+    return (problem->views[GPI__A].bits == 4 ? 8 : 2) * chip->mma;
   return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
@@ -27448,8 +27647,9 @@ static double gpi__copy_rate(int unit) {
 }
 
 /* That a multiprocessor runs at a time. */
-static int gpi__sm80_blocks(const gemmepi_context *context, const gpi__sm80_shape *shape) {
-  int blocks = (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(shape, context->arch));
+static int gpi__sm80_blocks(const gemmepi_context *context, const gpi__problem *problem, const gpi__sm80_shape *shape) {
+  int blocks =
+    (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(problem, shape, context->arch));
   return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
@@ -27461,7 +27661,7 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
   int64_t rows, columns, tiles = gpi__sm80_tiles(own, shape, &rows, &columns);
   int64_t each = gpi__divide_up(gpi__times(tiles, cut->parts),
     context->multiprocessors); /* tiles of a multiprocessor */
-  int blocks = gpi__sm80_blocks(context, shape);
+  int blocks = gpi__sm80_blocks(context, own, shape);
   double area = (double)shape->tile_m * shape->tile_n, lines[2];
   int64_t of_stage = gpi__stage_k(problem);
   double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, cut->parts), of_stage);
@@ -27496,7 +27696,7 @@ static int gpi__sm80_divides(const gemmepi_context *context, const gpi__problem 
   const gpi__sm80_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gpi__sm80_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gpi__stage_k(problem);
-  int64_t at_a_time = (int64_t)context->multiprocessors * gpi__sm80_blocks(context, shape);
+  int64_t at_a_time = (int64_t)context->multiprocessors * gpi__sm80_blocks(context, problem, shape);
   return cut->parts == 1 ||
      (!gpi__is_invariant(problem) && !gpi__is_i8_product(problem) &&
        problem->k >= 2 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
@@ -27542,6 +27742,7 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
     gpi__append(text, "#define GEMMEPI_PROMOTES 1\n");
   if (gpi__is_i8_product(problem))
     gpi__append(text, "#define GEMMEPI_OF_I8 1\n");
+  gpi__append_block_scales(text, problem);
 }
 
 static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__problem *problem, gpi__sm80 *sm80) {
@@ -27550,11 +27751,15 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
   char prologue[1536], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gpi__append_sm80_defines(&text, problem, sm80);
-  gpi__name_kernel(&sm80->launch, "gemmepi_sm80_%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
-    : gpi__dtype((gemmepi_dtype)dtype)->name, sm80->shape.tile_m, sm80->shape.tile_n, sm80->parts > 1 ? "_parts" : "",
-    gpi__name_of_epilogue(problem, dtype, words));
+  gpi__name_kernel(&sm80->launch, "gemmepi_sm80_%s%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
+    : gpi__dtype((gemmepi_dtype)dtype)->name,
+    gpi__is_scaled_product(problem) ? "_scaled" : "", sm80->shape.tile_m, sm80->shape.tile_n,
+    sm80->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, dtype, words));
   status =
     gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+  if (status == GEMMEPI_COMPILE_ERROR && gpi__is_scaled_product(problem) && context->nvrtc.version < GPI__NVRTC_HAS_SCALED)
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of scaled formats; 12.8 and later have",
+      context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
   if (status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) && context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA)
     return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
       context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
@@ -27575,9 +27780,9 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
 
 /* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
  have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
-static unsigned gpi__sm80_asked(const gemmepi_context *context, const gpi__sm80 *sm80) {
+static unsigned gpi__sm80_asked(const gemmepi_context *context, const gpi__problem *problem, const gpi__sm80 *sm80) {
   unsigned each = (unsigned)gpi__divide_up(sm80->launch.blocks, context->multiprocessors);
-  unsigned needed = gpi__sm80_shared(&sm80->shape, context->arch);
+  unsigned needed = gpi__sm80_shared(problem, &sm80->shape, context->arch);
   unsigned least = gpi__chip_of(context->arch)->most_shared / (each + 1) + 16;
   return needed < least ? least / 16 * 16 : needed;
 }
@@ -27587,7 +27792,7 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
   gpi__sm80_params *params = &sm80->params;
   int64_t rows, columns, tiles = gpi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
   int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
-  int warp_rows = shape->tile_m / shape->warps_m;
+  int warp_rows = shape->tile_m / shape->warps_m, elements = problem->views[GPI__A].bits == 4 ? 2 : 1;
   if (tiles <= 0 || tiles > INT_MAX / sm80->parts)
     return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
   while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
@@ -27595,17 +27800,18 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
   bands = (rows + square / 2) / square;
   params->tile_rows = (unsigned)rows;
   params->band = (unsigned)gpi__divide_up(rows, bands ? bands : 1);
-  params->k = (int)problem->k;
+  params->k = (int)problem->k / elements;
   params->parts = (unsigned)sm80->parts;
-  params->part_k = (int)gpi__part_k(problem, sm80->parts);
-  params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
-  params->b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
+  params->part_k = (int)gpi__part_k(problem, sm80->parts) / elements;
+  params->a = gpi__matrix_in_bytes(&problem->views[GPI__A]);
+  params->b = gpi__matrix_in_bytes(&problem->views[GPI__B]);
+  gpi__lay_out_block_scales(problem, params);
   params->epilogue.column_tiles = (unsigned)columns;
   params->epilogue.row_tiles = (unsigned)gpi__divide_up(problem->m, warp_rows);
   sm80->launch.blocks = (unsigned)(tiles * sm80->parts);
   sm80->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
   sm80->launch.threads_y = 1;
-  sm80->launch.shared = gpi__sm80_asked(context, sm80);
+  sm80->launch.shared = gpi__sm80_asked(context, problem, sm80);
   sm80->partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
   return GEMMEPI_OK;
 }
@@ -27624,12 +27830,12 @@ static gemmepi_status gpi__build_parts(gemmepi_context *context, const gpi__prob
 }
 
 /* As a shape that takes it, and parts that are not too many. */
-static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__problem *problem,
+static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__problem *asked,
   const gpi__candidate *candidate, void *built) {
   gpi__sm80 *sm80 = (gpi__sm80 *)built;
   gpi__sm80_cut cut;
-  gpi__problem bare;
-  const gpi__problem *own = problem; /* the kernel's */
+  gpi__problem whole = gpi__with_whole_scales(asked), bare;
+  const gpi__problem *problem = &whole, *own = &whole; /* own: the kernel's */
   unsigned row_tiles;
   gemmepi_status status;
   memset(sm80, 0, sizeof *sm80);
@@ -27679,10 +27885,16 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
   const void *built, const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
   gpi__sm80_params params = sm80->params;
+  gpi__arguments own;
   char *partials = gpi__past(workspace, sm80->product_bytes);
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
   if (status)
     return status;
+  if (gpi__is_scaled_product(problem)) {
+    own = *arguments;
+    gpi__point_block_scales(problem, &own, &params);
+    arguments = &own;
+  }
   gpi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.places);
   gpi__point_states(&sm80->reductions, partials, params.places);
   params.a.data = arguments->pointers[GPI__A];
@@ -27710,6 +27922,7 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
     gpi__append(text, ", k in %d parts", sm80->parts);
   gpi__append(text, "\n");
   gpi__explain_promotion(problem, text);
+  gpi__explain_block_scales(problem, text);
   gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
   gpi__explain_sums(text, &sm80->sums);
   gpi__explain_reductions(text, &sm80->reductions);
@@ -27726,7 +27939,7 @@ static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi
 }
 
 static const char *gpi__sm80_bytes_rule(const gemmepi_context *context, const gpi__problem *problem) {
-  if (gpi__is_fp8_product(problem) && !gpi__chip_has(context->arch, GPI__MMA_FP8))
+  if (gpi__is_fp8_product(problem) && !gpi__is_scaled_product(problem) && !gpi__chip_has(context->arch, GPI__MMA_FP8))
     return "it multiplies fp8 on compute capability 8.9, 12.0 and 12.1";
   if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
     return "mma.sync reads fp8 and I8 only where the elements along k are contiguous";
@@ -30304,7 +30517,8 @@ static int gpi__pack_of(const gpi__problem *problem, int operand, int side_by_si
   gpi__problem packed = *problem;
   int turns =
     side_by_side && gpi__wants_side_by_side(problem, operand) && !gpi__is_side_by_side(problem, operand);
-  int pack = turns                                                                   ? GPI__SIDE_BY_SIDE
+  int pack = gpi__is_scaled_product(problem)                                         ? GPI__AS_IT_LIES
+       : turns                                                                 ? GPI__SIDE_BY_SIDE
        : gpi__copy_unit(problem, operand) < 16 && !gpi__is_of_weights(problem) ? GPI__IN_UNITS
         : GPI__AS_IT_LIES;
   if (pack == GPI__AS_IT_LIES)
@@ -31409,10 +31623,11 @@ static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *aro
   return status;
 }
 
-/* The product as a kernel has it that makes B on the way to it. */
-static gpi__problem gpi__problem_in_registers(const gpi__problem *problem) {
+/* The product as a kernel has it that makes B on the way to it, or multiplies both as they are stored, by their scales. */
+static gpi__problem gpi__problem_in_registers(const gemmepi_context *context, const gpi__problem *problem) {
   gpi__problem own = *problem;
-  gpi__replace_made(&own, GPI__A);
+  if (!gpi__is_scaled_product(problem) || gpi__scaled_rule(context, problem))
+    gpi__replace_made(&own, GPI__A);
   return own;
 }
 
@@ -31428,17 +31643,21 @@ static double gpi__least_rank(const gemmepi_context *context, const gpi__problem
   return least ? least->rank : GPI__NEVER;
 }
 
-/* Whether a kernel that makes B on the way takes less than a pass and a product of what that makes, by estimate. */
+/* Whether a kernel that reads what is stored takes less than passes and a product of what these make, by estimate. */
 static int gpi__is_better_in_registers(const gemmepi_context *context, const gpi__problem *problem) {
-  gpi__problem inside = gpi__problem_in_registers(problem), passed = gpi__problem_of_made(problem);
-  gpi__formula_source source = gpi__stored_as_source(problem, GPI__B);
-  double rank;
-  if (!GPI__FORMULA(&inside.made[GPI__B]) || !gpi__is_of_weights(&inside) || gpi__is_empty(problem))
+  gpi__problem inside = gpi__problem_in_registers(context, problem), passed = gpi__problem_of_made(problem);
+  double rank, passes = 0;
+  int i;
+  if (!GPI__FORMULA(&inside.made[GPI__B]) || gpi__is_empty(problem) ||
+    !(gpi__is_of_weights(&inside) || gpi__is_scaled_product(&inside)))
     return 0;
+  for (i = GPI__A; i <= GPI__B; i++) {
+    gpi__formula_source source = gpi__stored_as_source(problem, i);
+    if (inside.made[i].formula)
+      passes += gpi__formula_pass_microseconds(context, &inside.made[i].formula->placed, &source);
+  }
   rank = gpi__least_rank(context, &inside);
-  return rank < GPI__NEVER &&
-     rank < gpi__least_rank(context, &passed) +
-        gpi__formula_pass_microseconds(context, &inside.made[GPI__B].formula->placed, &source);
+  return rank < GPI__NEVER && rank < gpi__least_rank(context, &passed) + passes;
 }
 
 static size_t gpi__bytes_of_made(const gpi__around *around, int i) {
@@ -31901,7 +32120,7 @@ static gemmepi_status gpi__build_around(gpi__matmul_plan *plan, const gpi__probl
 /* With B made in registers, where that is better or the way that is forced: *is_built. */
 static gemmepi_status gpi__try_in_registers(gpi__matmul_plan *plan, int *is_built) {
   gpi__around *around = plan->around;
-  gpi__problem inside = gpi__problem_in_registers(&around->problem);
+  gpi__problem inside = gpi__problem_in_registers(plan->base.context, &around->problem);
   gemmepi_status status;
   *is_built = 0;
   if (!(plan->forced && inside.made[GPI__B].formula) && !gpi__is_better_in_registers(plan->base.context, &around->problem))
@@ -31911,7 +32130,7 @@ static gemmepi_status gpi__try_in_registers(gpi__matmul_plan *plan, int *is_buil
   if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
     return status;
   gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
-    "b is made by a pass, for its kernel could not be built: %s", gpi__error_text);
+    "operands are made by passes, for the kernel that reads them as stored could not be built: %s", gpi__error_text);
   memset(&around->formula, 0, sizeof around->formula);
   return GEMMEPI_OK;
 }

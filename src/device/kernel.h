@@ -41,9 +41,12 @@ static int gpi__arch_of(const gpi__compiler *compiler) {
     return number ? atoi(number + 1) : 0;
 }
 
-/* A kernel for one chip alone, by its file's name, uses what only that chip's own target has. */
-static const char *gpi__target_suffix(const char *file) {
-    return strstr(file, "_sm90") ? "a" : "";
+/* In a prologue: tensor cores multiply by scales of blocks of k. */
+#define GPI__BLOCK_SCALES "#define GEMMEPI_BLOCK_SCALES"
+
+/* A kernel for one chip alone, by its file's name or prologue, uses what only that chip's own target has. */
+static const char *gpi__target_suffix(const char *file, const char *prologue) {
+    return strstr(file, "_sm90") || strstr(prologue, GPI__BLOCK_SCALES) ? "a" : "";
 }
 
 /* On disk. Returns the key's length. */
@@ -210,7 +213,8 @@ static gemmepi_status gpi__compile_kernel(gemmepi_context *context, const gpi__c
     gpi__target target;
     gpi__image image;
     gemmepi_status status;
-    snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gpi__target_suffix(source->file));
+    snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target,
+             gpi__target_suffix(source->file, source->prologue));
     target.is_ptx = compiler->is_ptx;
     target.keeps_ptx = context->dump_path != NULL;
     gpi__unlock(&context->build_lock);

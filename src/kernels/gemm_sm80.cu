@@ -17,7 +17,9 @@
 //   multiply      fragments and mma.sync
 //   multiply_add  strict F32
 //   scales        fp8 and I8
+//   block_scales  scaled fp8 and E2M1, on RTX 50
 //   finish        the epilogue
+#include "sm80/block_scales.cuh"
 #include "sm80/finish.cuh"
 #include "sm80/load.cuh"
 #include "sm80/multiply_add.cuh"
@@ -46,6 +48,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
                                : fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));
     u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane_of_row() * 2)
                                          : fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));
+    Block_scales scales(params, item, (long long)tile_m * TILE_M, (long long)tile_n * TILE_COLUMNS, first_k, warp_m * WARP_M,
+                        warp_n * WARP_COLUMNS, shared);
     int k_left = IN_PARTS && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;
     int steps = (k_left + TILE_K - 1) / TILE_K; // beyond the last no byte is read
 #pragma unroll 1
@@ -60,6 +64,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
             a.put(stage, part);
             b.put(stage + A_BYTES, part);
         }
+        scales.fetch(stage, k_left);
         copies_commit();
         a.next();
         b.next();
@@ -75,6 +80,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     __syncthreads();
     if (!FMA)
         load_fragments(a_lane, b_lane, 0, fragments[0]);
+    scales.load(0, 0, fragments[0]);
     for (int block = 0; block < steps; block++) {
         float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: so that fewer roundings meet large sums; PROMOTES
 #pragma unroll
@@ -88,6 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
             if (last) { // the next stage; behind the last one is what nobody uses
                 a.put(shared + written, step);
                 b.put(shared + written + A_BYTES, step);
+                scales.fetch(shared + written, k_left);
                 copies_commit();
                 written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;
                 read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;
@@ -96,6 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
             }
             if (!FMA) {
                 load_fragments(a_lane + read, b_lane + read, (step + 1) % STEPS, fragments[(step + 1) % 2]);
+                scales.load(read, (step + 1) % STEPS, fragments[(step + 1) % 2]);
                 multiply_fragments(fragments[step % 2], PROMOTES ? of_stage : sums);
             }
             if (!last) {

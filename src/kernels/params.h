@@ -219,7 +219,8 @@ typedef struct gpi__sm80_params {
     unsigned tile_rows; /* in an item */
     unsigned band;      /* tiles one below the other before the next column is begun */
     unsigned parts;     /* IN_PARTS: of k, each of part_k but the last; D has parts * batch items */
-    int k, part_k;
+    int k, part_k;      /* E2M1: in bytes, as ld and strides of a and b are */
+    gpi__kernel_matrix scales_a, scales_b; /* of blocks of k, bytes along k */
     GPI__PLACES
 } gpi__sm80_params;
 

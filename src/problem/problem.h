@@ -133,9 +133,17 @@ static int gpi__is_i8_product(const gpi__problem *problem) {
     return problem->views[GPI__A].dtype == GEMMEPI_I8 && problem->views[GPI__B].dtype == GEMMEPI_I8;
 }
 
-/* Whether both are of 8 bits, which tensor cores multiply as they are, at twice the rate of 16. */
+/* Whether formulas make both operands of fp8 or E2M1: engines/block_scales.h is for these. */
+static int gpi__is_scaled_product(const gpi__problem *problem) {
+    const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+    return GPI__FORMULA(&problem->made[GPI__A]) && GPI__FORMULA(&problem->made[GPI__B]) &&
+           (gpi__is_fp8(a->dtype) || a->dtype == GEMMEPI_E2M1) &&
+           (gpi__is_fp8(b->dtype) || b->dtype == GEMMEPI_E2M1);
+}
+
+/* Whether both are of 8 bits, which tensor cores multiply as they are, at twice the rate of 16, or scaled. */
 static int gpi__is_byte_product(const gpi__problem *problem) {
-    return gpi__is_fp8_product(problem) || gpi__is_i8_product(problem);
+    return gpi__is_fp8_product(problem) || gpi__is_i8_product(problem) || gpi__is_scaled_product(problem);
 }
 
 /* Whether B is weights in I8, or of so few bits that a formula makes 16 of, beside an A of 16 bits: engines/weights.h is for these, and no

@@ -60,10 +60,11 @@ static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *aro
     return status;
 }
 
-/* The product as a kernel has it that makes B on the way to it. */
-static gpi__problem gpi__problem_in_registers(const gpi__problem *problem) {
+/* The product as a kernel has it that makes B on the way to it, or multiplies both as they are stored, by their scales. */
+static gpi__problem gpi__problem_in_registers(const gemmepi_context *context, const gpi__problem *problem) {
     gpi__problem own = *problem;
-    gpi__replace_made(&own, GPI__A);
+    if (!gpi__is_scaled_product(problem) || gpi__scaled_rule(context, problem))
+        gpi__replace_made(&own, GPI__A);
     return own;
 }
 
@@ -79,17 +80,21 @@ static double gpi__least_rank(const gemmepi_context *context, const gpi__problem
     return least ? least->rank : GPI__NEVER;
 }
 
-/* Whether a kernel that makes B on the way takes less than a pass and a product of what that makes, by estimate. */
+/* Whether a kernel that reads what is stored takes less than passes and a product of what these make, by estimate. */
 static int gpi__is_better_in_registers(const gemmepi_context *context, const gpi__problem *problem) {
-    gpi__problem inside = gpi__problem_in_registers(problem), passed = gpi__problem_of_made(problem);
-    gpi__formula_source source = gpi__stored_as_source(problem, GPI__B);
-    double rank;
-    if (!GPI__FORMULA(&inside.made[GPI__B]) || !gpi__is_of_weights(&inside) || gpi__is_empty(problem))
+    gpi__problem inside = gpi__problem_in_registers(context, problem), passed = gpi__problem_of_made(problem);
+    double rank, passes = 0;
+    int i;
+    if (!GPI__FORMULA(&inside.made[GPI__B]) || gpi__is_empty(problem) ||
+        !(gpi__is_of_weights(&inside) || gpi__is_scaled_product(&inside)))
         return 0;
+    for (i = GPI__A; i <= GPI__B; i++) {
+        gpi__formula_source source = gpi__stored_as_source(problem, i);
+        if (inside.made[i].formula)
+            passes += gpi__formula_pass_microseconds(context, &inside.made[i].formula->placed, &source);
+    }
     rank = gpi__least_rank(context, &inside);
-    return rank < GPI__NEVER &&
-           rank < gpi__least_rank(context, &passed) +
-                      gpi__formula_pass_microseconds(context, &inside.made[GPI__B].formula->placed, &source);
+    return rank < GPI__NEVER && rank < gpi__least_rank(context, &passed) + passes;
 }
 
 static size_t gpi__bytes_of_made(const gpi__around *around, int i) {

@@ -352,7 +352,7 @@ static gemmepi_status gpi__build_around(gpi__matmul_plan *plan, const gpi__probl
 /* With B made in registers, where that is better or the way that is forced: *is_built. */
 static gemmepi_status gpi__try_in_registers(gpi__matmul_plan *plan, int *is_built) {
     gpi__around *around = plan->around;
-    gpi__problem inside = gpi__problem_in_registers(&around->problem);
+    gpi__problem inside = gpi__problem_in_registers(plan->base.context, &around->problem);
     gemmepi_status status;
     *is_built = 0;
     if (!(plan->forced && inside.made[GPI__B].formula) &&
@@ -363,7 +363,8 @@ static gemmepi_status gpi__try_in_registers(gpi__matmul_plan *plan, int *is_buil
     if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
         return status;
     gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
-             "b is made by a pass, for its kernel could not be built: %s", gpi__error_text);
+             "operands are made by passes, for the kernel that reads them as stored could not be built: %s",
+             gpi__error_text);
     memset(&around->formula, 0, sizeof around->formula);
     return GEMMEPI_OK;
 }

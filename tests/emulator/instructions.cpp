@@ -21,9 +21,15 @@ struct instruction {
     kind a, b;
     u32 blocks = 0, byte_a = 0, thread_a = 0, byte_b = 0, thread_b = 0;
 };
-static const instruction instructions[] = {{16, 8, F16, F16},    {16, 16, F16, F16},   {16, 16, BF16, BF16},
-                                           {16, 8, TF32, TF32},  {16, 32, E4M3, E4M3}, {16, 32, E4M3, E5M2},
-                                           {16, 32, E5M2, E4M3}, {16, 32, E5M2, E5M2}, {16, 32, S8, S8},
+static const instruction instructions[] = {{16, 8, F16, F16},
+                                           {16, 16, F16, F16},
+                                           {16, 16, BF16, BF16},
+                                           {16, 8, TF32, TF32},
+                                           {16, 32, E4M3, E4M3},
+                                           {16, 32, E4M3, E5M2},
+                                           {16, 32, E5M2, E4M3},
+                                           {16, 32, E5M2, E5M2},
+                                           {16, 32, S8, S8},
                                            {8, 16, S8, S8},
                                            {16, 32, E4M3, E4M3, 1},
                                            {16, 32, E4M3, E5M2, 1, 3, 0, 1, 2},
@@ -215,9 +221,10 @@ static bool multiplies(const instruction &of) {
             s64 exact = x.c[row][column];
             for (u32 k = 0; k < of.k; k++) {
                 u32 block = of.blocks ? k / (of.k / of.blocks) : 0;
-                exact += a[row][k] * b[k][column] *
-                         (of.blocks ? power_of(of, x.scale_a[row][block]) * power_of(of, x.scale_b[block][column])
-                                    : 1);
+                exact +=
+                    a[row][k] * b[k][column] *
+                    (of.blocks ? power_of(of, x.scale_a[row][block]) * power_of(of, x.scale_b[block][column])
+                               : 1);
             }
             if (d[row][column] != (double)exact)
                 return false;

@@ -237,7 +237,8 @@ static double scale_of(u32 code, bool is_e4m3) {
 }
 // Behind the sums before: scales of A in a word, by two lanes of four, of row lane / 4 and that + 8, which byte is the first, and which two;
 // likewise of B, by one lane of four.
-template <class Kind, class Of_b, u32 Blocks, bool Is_e4m3> static void multiply_scaled(warp &w, const op &o, u32) {
+template <class Kind, class Of_b, u32 Blocks, bool Is_e4m3>
+static void multiply_scaled(warp &w, const op &o, u32) {
     enum : u32 { K = Kind::K, SCALES = 14 };
     double a[16][K], b[8][K];
     u32 byte_a = w.at<u32>(o.x[SCALES + 1])[0], two = w.at<u32>(o.x[SCALES + 2])[0];
@@ -248,9 +249,12 @@ template <class Kind, class Of_b, u32 Blocks, bool Is_e4m3> static void multiply
     for (u32 k = 0; k < K; k++) {
         u32 block = k / (K / Blocks);
         for (u32 row = 0; row < 16; row++)
-            a[row][k] *= scale_of(w.at<u32>(o.x[SCALES])[row % 8 * 4 + two * 2 + row / 8] >> 8 * (byte_a + block) & 255, Is_e4m3);
+            a[row][k] *= scale_of(
+                w.at<u32>(o.x[SCALES])[row % 8 * 4 + two * 2 + row / 8] >> 8 * (byte_a + block) & 255,
+                Is_e4m3);
         for (u32 column = 0; column < 8; column++)
-            b[column][k] *= scale_of(w.at<u32>(o.x[SCALES + 3])[column * 4 + one] >> 8 * (byte_b + block) & 255, Is_e4m3);
+            b[column][k] *=
+                scale_of(w.at<u32>(o.x[SCALES + 3])[column * 4 + one] >> 8 * (byte_b + block) & 255, Is_e4m3);
     }
     add_products<Kind, 2, 16>(w, o, a, b);
 }

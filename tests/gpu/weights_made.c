@@ -256,7 +256,7 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (status)
         return NULL;
-    problem = gpi__problem_in_registers(gpi__asked(matmul_of(plan)));
+    problem = gpi__problem_in_registers(device.context, gpi__asked(matmul_of(plan)));
     candidate.is_inside = desc->formula != NULL;
     CHECK(!gpi__weights_rule(device.context, &problem), "%s", gpi__weights_rule(device.context, &problem));
     if (desc->formula)

@@ -34,13 +34,29 @@
 #define GEMMEPI_PROMOTES 0 // 1: of fp8: what mma.sync adds up of a stage goes to sums in F32, with the scales that vary along k
 #endif
 
+#ifndef GEMMEPI_BLOCK_SCALES
+#define GEMMEPI_BLOCK_SCALES 0      // bytes of scales of 128 bytes of k: 4 of fp8, 8 or 16 of E2M1; 0: tensor cores scale nothing
+#define GEMMEPI_BLOCK_SCALES_UNIT 4 // bytes at whose multiples all lines of scales begin
+#endif
+
 #ifndef GEMMEPI_OF_I8
 #define GEMMEPI_OF_I8 0 // 1: of I8: sums are whole numbers, as bits, until all of k is added up
 #endif
 
 #if GEMMEPI_ELEMENT == 1
-typedef u8 Element;
+typedef u8 Element; // or two of E2M1
+#if GEMMEPI_BLOCK_SCALES == 4
+#define GEMMEPI_MMA "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X"
+#define GEMMEPI_SCALE_TYPE ".ue8m0"
+#elif GEMMEPI_BLOCK_SCALES == 8
+#define GEMMEPI_MMA "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X"
+#define GEMMEPI_SCALE_TYPE ".ue8m0"
+#elif GEMMEPI_BLOCK_SCALES == 16
+#define GEMMEPI_MMA "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X"
+#define GEMMEPI_SCALE_TYPE ".ue4m3"
+#else
 #define GEMMEPI_MMA "m16n8k32"
+#endif
 #elif GEMMEPI_ELEMENT == 2
 typedef u16 Element;
 #define GEMMEPI_MMA "m16n8k16"
@@ -61,7 +77,9 @@ constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN; // of the result, of either half
 constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns
 constexpr int BOX = TILE_K * LINE; // as many lines; along m or n where those lie side by side
-constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
+constexpr int SCALES = GEMMEPI_BLOCK_SCALES;
+constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE;
+constexpr u32 STAGE_BYTES = A_BYTES + B_BYTES + (TILE_M + TILE_N) * SCALES;
 // Results of 16 bits, and wider ones that do not lie at multiples of 16 bytes, go through shared memory, where the stages were, 16
 // rows and a box's columns at a time, 128 bytes at most.
 constexpr bool STAGED = STAGES_D || STAGES_AUX;
@@ -72,6 +90,7 @@ constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D +
 constexpr int STAGED_BYTES = 16 * LINE;
 static_assert(!FINDS, "no scales are found here");
 static_assert(ELEMENT > 1 || (A_ROWS && B_ROWS), "ldmatrix turns no bytes");
+static_assert(STAGE_BYTES % LINE == 0, "what exchanges units by an address begins at whole lines");
 static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, "a warp has whole runs of both halves");
 static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, "lines along n are of one half");
 static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, "results lie where the stages were");

@@ -3,10 +3,12 @@
 #ifndef GEMMEPI_PRODUCT_ENGINES_SM80_H
 #define GEMMEPI_PRODUCT_ENGINES_SM80_H
 
+#include "block_scales.h"
 #include "sm90_fp8.h"
 
 #define GPI__SM80_LINE         128    /* gemm_sm80.cu: bytes of k of a stage */
 #define GPI__NVRTC_HAS_FP8_MMA 12040  /* PTX 8.4 */
+#define GPI__NVRTC_HAS_SCALED  12080  /* PTX 8.7 */
 #define GPI__MOST_I8_SUM       131071 /* products of at most 2^14 in I32 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
@@ -70,6 +72,8 @@ static const char *gpi__engines_rule(const gemmepi_context *context, const gpi__
     const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
     if (!gpi__chip_has(context->arch, GPI__MMA_F16))
         return "its kernels are for compute capability 7.5 and later";
+    if (gpi__is_scaled_product(problem))
+        return gpi__scaled_rule(context, problem);
     if (gpi__is_fp8_product(problem))
         return gpi__fp8_engines_rule(context, problem);
     if (gpi__is_i8_product(problem) && !gpi__chip_has(context->arch, GPI__WGMMA))
@@ -96,8 +100,9 @@ static int gpi__sm80_stages(const gpi__sm80_shape *shape, int arch) {
     return gpi__chip_has(arch, GPI__MMA_SYNC) ? shape->stages : 2;
 }
 
-static unsigned gpi__sm80_shared(const gpi__sm80_shape *shape, int arch) {
-    return (unsigned)((shape->tile_m + shape->tile_n) * GPI__SM80_LINE * gpi__sm80_stages(shape, arch));
+static unsigned gpi__sm80_shared(const gpi__problem *problem, const gpi__sm80_shape *shape, int arch) {
+    int line = GPI__SM80_LINE + gpi__block_scales_bytes(problem);
+    return (unsigned)((shape->tile_m + shape->tile_n) * line * gpi__sm80_stages(shape, arch));
 }
 
 static int gpi__sm80_kind(const gpi__problem *problem) {
@@ -141,7 +146,7 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
          (shape->tile_m > 64 && (problem->formula || (gpi__is_i8_product(problem) && halves > 1) ||
                                  (gpi__is_invariant(problem) && gpi__has(problem, GEMMEPI_AUX))))))
         return 0; /* nor beside what is on its way without cp.async */
-    return gpi__sm80_shared(shape, arch) <= gpi__chip_of(arch)->most_shared;
+    return gpi__sm80_shared(problem, shape, arch) <= gpi__chip_of(arch)->most_shared;
 }
 
 /* >>how long it takes */
@@ -163,7 +168,7 @@ static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip)
     if (gpi__is_fma(problem))
         return chip->fma;
     if (gpi__is_byte_product(problem))
-        return 2 * chip->mma;
+        return (problem->views[GPI__A].bits == 4 ? 8 : 2) * chip->mma;
     return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
@@ -182,8 +187,10 @@ static double gpi__copy_rate(int unit) {
 }
 
 /* That a multiprocessor runs at a time. */
-static int gpi__sm80_blocks(const gemmepi_context *context, const gpi__sm80_shape *shape) {
-    int blocks = (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(shape, context->arch));
+static int gpi__sm80_blocks(const gemmepi_context *context, const gpi__problem *problem,
+                            const gpi__sm80_shape *shape) {
+    int blocks =
+        (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(problem, shape, context->arch));
     return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
@@ -195,7 +202,7 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
     int64_t rows, columns, tiles = gpi__sm80_tiles(own, shape, &rows, &columns);
     int64_t each = gpi__divide_up(gpi__times(tiles, cut->parts),
                                   context->multiprocessors); /* tiles of a multiprocessor */
-    int blocks = gpi__sm80_blocks(context, shape);
+    int blocks = gpi__sm80_blocks(context, own, shape);
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gpi__stage_k(problem);
     double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, cut->parts), of_stage);
@@ -233,7 +240,7 @@ static int gpi__sm80_divides(const gemmepi_context *context, const gpi__problem 
     const gpi__sm80_shape *shape = cut->shape;
     int64_t rows, columns, tiles = gpi__sm80_tiles(problem, shape, &rows, &columns);
     int64_t of_stage = gpi__stage_k(problem);
-    int64_t at_a_time = (int64_t)context->multiprocessors * gpi__sm80_blocks(context, shape);
+    int64_t at_a_time = (int64_t)context->multiprocessors * gpi__sm80_blocks(context, problem, shape);
     return cut->parts == 1 ||
            (!gpi__is_invariant(problem) && !gpi__is_i8_product(problem) &&
             problem->k >= 2 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
@@ -280,6 +287,7 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
         gpi__append(text, "#define GEMMEPI_PROMOTES 1\n");
     if (gpi__is_i8_product(problem))
         gpi__append(text, "#define GEMMEPI_OF_I8 1\n");
+    gpi__append_block_scales(text, problem);
 }
 
 static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__problem *problem,
@@ -289,13 +297,18 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
     char prologue[1536], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__append_sm80_defines(&text, problem, sm80);
-    gpi__name_kernel(&sm80->launch, "gemmepi_sm80_%s_%dx%d%s%s",
+    gpi__name_kernel(&sm80->launch, "gemmepi_sm80_%s%s_%dx%d%s%s",
                      dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
                                                                    : gpi__dtype((gemmepi_dtype)dtype)->name,
-                     sm80->shape.tile_m, sm80->shape.tile_n, sm80->parts > 1 ? "_parts" : "",
-                     gpi__name_of_epilogue(problem, dtype, words));
+                     gpi__is_scaled_product(problem) ? "_scaled" : "", sm80->shape.tile_m, sm80->shape.tile_n,
+                     sm80->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, dtype, words));
     status =
         gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+    if (status == GEMMEPI_COMPILE_ERROR && gpi__is_scaled_product(problem) &&
+        context->nvrtc.version < GPI__NVRTC_HAS_SCALED)
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "NVRTC %d.%d has no mma.sync of scaled formats; 12.8 and later have",
+                         context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
     if (status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) &&
         context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA)
         return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
@@ -318,9 +331,10 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
 
 /* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
    have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
-static unsigned gpi__sm80_asked(const gemmepi_context *context, const gpi__sm80 *sm80) {
+static unsigned gpi__sm80_asked(const gemmepi_context *context, const gpi__problem *problem,
+                                const gpi__sm80 *sm80) {
     unsigned each = (unsigned)gpi__divide_up(sm80->launch.blocks, context->multiprocessors);
-    unsigned needed = gpi__sm80_shared(&sm80->shape, context->arch);
+    unsigned needed = gpi__sm80_shared(problem, &sm80->shape, context->arch);
     unsigned least = gpi__chip_of(context->arch)->most_shared / (each + 1) + 16;
     return needed < least ? least / 16 * 16 : needed;
 }
@@ -331,7 +345,7 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
     gpi__sm80_params *params = &sm80->params;
     int64_t rows, columns, tiles = gpi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
     int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
-    int warp_rows = shape->tile_m / shape->warps_m;
+    int warp_rows = shape->tile_m / shape->warps_m, elements = problem->views[GPI__A].bits == 4 ? 2 : 1;
     if (tiles <= 0 || tiles > INT_MAX / sm80->parts)
         return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
@@ -339,17 +353,18 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
     bands = (rows + square / 2) / square;
     params->tile_rows = (unsigned)rows;
     params->band = (unsigned)gpi__divide_up(rows, bands ? bands : 1);
-    params->k = (int)problem->k;
+    params->k = (int)problem->k / elements;
     params->parts = (unsigned)sm80->parts;
-    params->part_k = (int)gpi__part_k(problem, sm80->parts);
-    params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
-    params->b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
+    params->part_k = (int)gpi__part_k(problem, sm80->parts) / elements;
+    params->a = gpi__matrix_in_bytes(&problem->views[GPI__A]);
+    params->b = gpi__matrix_in_bytes(&problem->views[GPI__B]);
+    gpi__lay_out_block_scales(problem, params);
     params->epilogue.column_tiles = (unsigned)columns;
     params->epilogue.row_tiles = (unsigned)gpi__divide_up(problem->m, warp_rows);
     sm80->launch.blocks = (unsigned)(tiles * sm80->parts);
     sm80->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
     sm80->launch.threads_y = 1;
-    sm80->launch.shared = gpi__sm80_asked(context, sm80);
+    sm80->launch.shared = gpi__sm80_asked(context, problem, sm80);
     sm80->partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
 }
@@ -368,12 +383,12 @@ static gemmepi_status gpi__build_parts(gemmepi_context *context, const gpi__prob
 }
 
 /* As a shape that takes it, and parts that are not too many. */
-static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__problem *problem,
+static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__problem *asked,
                                       const gpi__candidate *candidate, void *built) {
     gpi__sm80 *sm80 = (gpi__sm80 *)built;
     gpi__sm80_cut cut;
-    gpi__problem bare;
-    const gpi__problem *own = problem; /* the kernel's */
+    gpi__problem whole = gpi__with_whole_scales(asked), bare;
+    const gpi__problem *problem = &whole, *own = &whole; /* own: the kernel's */
     unsigned row_tiles;
     gemmepi_status status;
     memset(sm80, 0, sizeof *sm80);
@@ -424,10 +439,16 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
                                     gemmepi_stream stream) {
     const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
     gpi__sm80_params params = sm80->params;
+    gpi__arguments own;
     char *partials = gpi__past(workspace, sm80->product_bytes);
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
+    if (gpi__is_scaled_product(problem)) {
+        own = *arguments;
+        gpi__point_block_scales(problem, &own, &params);
+        arguments = &own;
+    }
     gpi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.places);
     gpi__point_states(&sm80->reductions, partials, params.places);
     params.a.data = arguments->pointers[GPI__A];
@@ -456,6 +477,7 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
         gpi__append(text, ", k in %d parts", sm80->parts);
     gpi__append(text, "\n");
     gpi__explain_promotion(problem, text);
+    gpi__explain_block_scales(problem, text);
     gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
     gpi__explain_sums(text, &sm80->sums);
     gpi__explain_reductions(text, &sm80->reductions);
@@ -472,7 +494,8 @@ static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi
 }
 
 static const char *gpi__sm80_bytes_rule(const gemmepi_context *context, const gpi__problem *problem) {
-    if (gpi__is_fp8_product(problem) && !gpi__chip_has(context->arch, GPI__MMA_FP8))
+    if (gpi__is_fp8_product(problem) && !gpi__is_scaled_product(problem) &&
+        !gpi__chip_has(context->arch, GPI__MMA_FP8))
         return "it multiplies fp8 on compute capability 8.9, 12.0 and 12.1";
     if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
         return "mma.sync reads fp8 and I8 only where the elements along k are contiguous";

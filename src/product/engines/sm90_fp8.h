@@ -45,7 +45,7 @@ static const char *gpi__fp8_engines_rule(const gemmepi_context *context, const g
 static void gpi__explain_promotion(const gpi__problem *problem, gpi__text *text) {
     int varies = gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B);
     if (gpi__promotes(problem))
-        gpi__append(text, "  sums of each 128 of k go to sums in F32%s\n",
+        gpi__append(text, "  sums of each %d of k go to sums in F32%s\n", 1024 / problem->views[GPI__A].bits,
                     varies ? ", times the scales that vary along k" : "");
 }
 

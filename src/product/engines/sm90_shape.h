@@ -86,6 +86,7 @@ static const char *gpi__multiplied_type(const gpi__problem *problem, int operand
     int dtype = problem->views[operand].dtype;
     return dtype == GEMMEPI_E4M3   ? "e4m3"
            : dtype == GEMMEPI_E5M2 ? "e5m2"
+           : dtype == GEMMEPI_E2M1 ? "e2m1"
            : dtype == GEMMEPI_I8   ? "s8"
            : dtype == GEMMEPI_F16  ? "f16"
            : dtype == GEMMEPI_F32  ? "tf32"
@@ -94,7 +95,7 @@ static const char *gpi__multiplied_type(const gpi__problem *problem, int operand
 
 static void gpi__append_operands(gpi__text *text, const gpi__problem *problem) {
     gpi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-                gpi__multiplied_type(problem, GPI__A), (int)problem->views[GPI__A].bits / 8);
+                gpi__multiplied_type(problem, GPI__A), (int)(problem->views[GPI__A].bits + 7) / 8);
     if (problem->views[GPI__A].dtype != problem->views[GPI__B].dtype)
         gpi__append(text, "#define GEMMEPI_OPERAND_B \"%s\"\n", gpi__multiplied_type(problem, GPI__B));
 }
@@ -103,7 +104,7 @@ static void gpi__append_operands(gpi__text *text, const gpi__problem *problem) {
 
 /* Whether what wgmma adds up of each 128 of k goes to sums in F32: for the bits that it does not keep, or for scales. */
 static int gpi__promotes(const gpi__problem *problem) {
-    return gpi__is_fp8_product(problem) &&
+    return (gpi__is_fp8_product(problem) || gpi__is_scaled_product(problem)) &&
            (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) || gpi__scale_varies_along_k(problem, GPI__A) ||
             gpi__scale_varies_along_k(problem, GPI__B));
 }

@@ -44,7 +44,8 @@ static int gpi__pack_of(const gpi__problem *problem, int operand, int side_by_si
     gpi__problem packed = *problem;
     int turns =
         side_by_side && gpi__wants_side_by_side(problem, operand) && !gpi__is_side_by_side(problem, operand);
-    int pack = turns                                                                   ? GPI__SIDE_BY_SIDE
+    int pack = gpi__is_scaled_product(problem)                                         ? GPI__AS_IT_LIES
+               : turns                                                                 ? GPI__SIDE_BY_SIDE
                : gpi__copy_unit(problem, operand) < 16 && !gpi__is_of_weights(problem) ? GPI__IN_UNITS
                                                                                        : GPI__AS_IT_LIES;
     if (pack == GPI__AS_IT_LIES)
