@@ -43,7 +43,7 @@ static void see_drawn_source(const char *file, const char *source) {
     memset(drawn, 0, sizeof *drawn);
     drawn->file = gpi__find_source(file)->name;
     drawn->prologue = drawn_prologue(file, source);
-    snprintf(drawn->target, sizeof drawn->target, "sm_%d%s", device_arch(), gpi__target_suffix(file));
+    snprintf(drawn->target, sizeof drawn->target, "sm_%d%s", device_arch(), gpi__target_suffix(file, source));
     if (!drawn->prologue || ++drawn_count == MOST_DRAWN) {
         printf("there are more drawn kernels than there is room for\n");
         exit(1);

@@ -48,6 +48,7 @@ static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family mma_i8 = {"mma_i8", "gemm_sm80.cu", 80, NULL, 0};
 static const family mma_fp8 = {"mma_fp8", "gemm_sm80.cu", 89, NULL, 0};
+static const family mma_scaled = {"mma_scaled", "gemm_sm80.cu", 0, "sm_120a", 120};
 static const family mma_turing = {"mma_turing", "gemm_sm80.cu", 0, "sm_75", 75};
 static const family small = {"small", "gemm_small.cu", 75, NULL, 0};
 static const family outer = {"outer", "gemm_outer.cu", 75, NULL, 0};
@@ -1401,6 +1402,66 @@ static void add_made(int making, int shape, gemmepi_epilogue epilogue, int appli
     gpi__free_formulas(&problem, &allocator);
 }
 
+/* Formats whose scales tensor cores multiply by: a and b are of which types, and their scales. s is a scale of the whole. */
+static const struct {
+    gemmepi_dtype a, b, scale;
+    const char *text;
+} scaled_formats[] = {
+    {GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_E8M0, "b * q"},
+    {GEMMEPI_E2M1, GEMMEPI_E2M1, GEMMEPI_E8M0, "b * q"},
+    {GEMMEPI_E2M1, GEMMEPI_E2M1, GEMMEPI_E4M3, "b * q * s"},
+    {GEMMEPI_E5M2, GEMMEPI_E4M3, GEMMEPI_E8M0, "b * q * s"},
+};
+
+static void add_scaled_format(int format, int shape, int parts, gemmepi_epilogue epilogue, int applied) {
+    gemmepi_matmul_desc desc =
+        new_desc(scaled_formats[format].a, scaled_formats[format].b, GEMMEPI_BF16, epilogue);
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__sm80_cut cut = {&gpi__sm80_shapes[shape], parts};
+    int group = scaled_formats[format].scale == GEMMEPI_E4M3 ? 16 : 32;
+    gemmepi_operand operands[3];
+    gpi__problem problem, own;
+    char name[160], prologue[2048];
+    gpi__text text = gpi__text_in(name, sizeof name), defines = gpi__text_in(prologue, sizeof prologue);
+    desc.n = desc.k = 8192;
+    desc.b.transposed = 1;
+    desc.a.formula = "a * p", desc.b.formula = scaled_formats[format].text;
+    desc.operands = operands, desc.operand_count = 3;
+    describe_operand(&operands[0], "p", scaled_formats[format].scale, group);
+    operands[0].block_rows = 1, operands[0].block_columns = group;
+    describe_operand(&operands[1], "q", scaled_formats[format].scale, group);
+    describe_operand(&operands[2], "s", GEMMEPI_F32, 0);
+    operands[2].kind = GEMMEPI_SCALAR;
+    append_dtype(&text, scaled_formats[format].a);
+    append_results(&text, &desc);
+    gpi__append(&text, "_shape_%d_format_%d%s%s", shape, format, applied ? "" : "_scaled",
+                parts > 1 ? "_in_parts" : "");
+    if (gpi__normalise_in(&allocator, &desc, NULL, NULL, 16, &problem) ||
+        gpi__scaled_operand_rule(&problem, GPI__A) || gpi__scaled_operand_rule(&problem, GPI__B)) {
+        printf("%s is no product of scaled formats: %s\n", name, gemmepi_last_error());
+        exit(1);
+    }
+    if (gpi__sm80_shape_accepts(&problem, cut.shape, 120)) {
+        own = gpi__with_whole_scales(&problem);
+        own = parts > 1 ? gpi__bare_problem(&own) : own;
+        append_mma_defines(&mma_scaled, &own, &cut, applied, &defines);
+        add(&mma_scaled, name, prologue);
+    }
+    gpi__free_formulas(&problem, &allocator);
+}
+
+static void list_scaled_formats(void) {
+    int shape, i;
+    few_archs = 0; /* there is one target */
+    for (shape = 0; shape < (int)GPI__COUNT(gpi__sm80_shapes); shape++)
+        for (i = 0; i < (int)GPI__COUNT(scaled_formats); i++) {
+            add_scaled_format(i, shape, 1,
+                              GEMMEPI_SILU | GEMMEPI_GATED | (i % 2 ? GEMMEPI_BIAS : GEMMEPI_AUX), 1);
+            add_scaled_format(i, shape, 1, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, shape % 2);
+            add_scaled_format(i, shape, 4, GEMMEPI_NONE, 1);
+        }
+}
+
 static void list_made(void) {
     const int count = (int)GPI__COUNT(makings);
     int shape, i;
@@ -2147,6 +2208,7 @@ static void list_kernels(void) {
     list_outer();
     list_weights();
     list_made();
+    list_scaled_formats();
     list_scaled_rows();
     list_both_layouts();
     list_groups();

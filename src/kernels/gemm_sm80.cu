@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
                                : fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));
     u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane_of_row() * 2)
                                          : fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));
-    Block_scales scales(params, item, (long long)tile_m * TILE_M, (long long)tile_n * TILE_COLUMNS, first_k, warp_m * WARP_M,
+    Block_scales scales(params, item, (int)(tile_m * TILE_M), (int)(tile_n * TILE_COLUMNS), first_k, warp_m * WARP_M,
                         warp_n * WARP_COLUMNS, shared);
     int k_left = IN_PARTS && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;
     int steps = (k_left + TILE_K - 1) / TILE_K; // beyond the last no byte is read

@@ -7,7 +7,7 @@
 // What an operation takes, a letter for each operand:
 //   0 2 4 8  a register or number of so many bytes; 0: a predicate
 //   w        one of any size
-//   {        a list of registers of 4 bytes             m   lanes that take part
+//   {        a list of registers of 4 bytes, h of 2     m   lanes that take part
 //   a        an address; [ one without an offset        n   a number
 //   _        nothing of use                             o   what follows may be missing
 struct row {
@@ -99,7 +99,7 @@ template <class From> static void add_conversions(table &t, const std::string &f
 
 template <class A, class B> static void add_scaled(table &t, const std::string &types) {
     t["mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32." + types +
-      ".f32.ue8m0"] = {"{{{{{{{{", multiply_scaled<A, B, 1, false>, TOGETHER};
+      ".f32.ue8m0"] = {"{{{{{h{h", multiply_scaled<A, B, 1, false>, TOGETHER};
 }
 
 static u32 first_of(u32 a, u32) {
@@ -269,9 +269,9 @@ static table make_table() {
     add_scaled<e5m2_kind, e4m3_kind>(t, "e5m2.e4m3");
     add_scaled<e5m2_kind, e5m2_kind>(t, "e5m2.e5m2");
     t["mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"] =
-        {"{{{{{{{{", multiply_scaled<e2m1_kind, e2m1_kind, 2, false>, TOGETHER};
+        {"{{{{{h{h", multiply_scaled<e2m1_kind, e2m1_kind, 2, false>, TOGETHER};
     t["mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"] =
-        {"{{{{{{{{", multiply_scaled<e2m1_kind, e2m1_kind, 4, true>, TOGETHER};
+        {"{{{{{h{h", multiply_scaled<e2m1_kind, e2m1_kind, 4, true>, TOGETHER};
     t["wgmma.fence.sync.aligned"] = {"", nothing, TOGETHER};
     t["wgmma.commit_group.sync.aligned"] = {"", commit_products, TOGETHER};
     t["wgmma.wait_group.sync.aligned"] = {"n", wait_products, POLLED_TOGETHER};
@@ -435,8 +435,9 @@ inline void parser::decode(const statement &s, op &o) {
         case '_':
             break;
         case '{':
+        case 'h':
             for (const operand &part : one.list)
-                o.x.push_back(take_exact(part, 4));
+                o.x.push_back(take_exact(part, letter == '{' ? 4 : 2));
             break;
         case 'a':
         case '[':

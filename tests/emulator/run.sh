@@ -53,6 +53,10 @@ sample() {
 89 gpu/fp8_shapes 1 21 2
 89 gpu/fp8_shapes 1 25 2
 120 gpu/fp8_shapes 1 20 2
+120 gpu/scaled_formats 1 0 8
+120 gpu/scaled_formats 2 4 3
+121 gpu/scaled_formats 1 11 2
+80 gpu/scaled_formats 1
 90 gpu/fp8_shapes 1 0 27
 90 gpu/fp8_shapes 1 2 6
 90 gpu/fp8_shapes 1 5 5

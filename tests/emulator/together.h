@@ -241,8 +241,8 @@ template <class Kind, class Of_b, u32 Blocks, bool Is_e4m3>
 static void multiply_scaled(warp &w, const op &o, u32) {
     enum : u32 { K = Kind::K, SCALES = 14 };
     double a[16][K], b[8][K];
-    u32 byte_a = w.at<u32>(o.x[SCALES + 1])[0], two = w.at<u32>(o.x[SCALES + 2])[0];
-    u32 byte_b = w.at<u32>(o.x[SCALES + 4])[0], one = w.at<u32>(o.x[SCALES + 5])[0];
+    u32 byte_a = w.at<u16>(o.x[SCALES + 1])[0], two = w.at<u16>(o.x[SCALES + 2])[0];
+    u32 byte_b = w.at<u16>(o.x[SCALES + 4])[0], one = w.at<u16>(o.x[SCALES + 5])[0];
     if (byte_a % Blocks || byte_a > 3 || byte_b % Blocks || byte_b > 3 || two > 1 || one > 3)
         fail("scales of an mma are in byte %u of threads %u, and %u of %u", byte_a, two, byte_b, one);
     spread<Kind, Of_b, 2, 16>(w, o, a, b);

@@ -679,12 +679,14 @@ FAKE(nvrtcDestroyProgram)(gpi__nvrtc_program *program) {
     return broken("nvrtcDestroyProgram");
 }
 FAKE(nvrtcCompileProgram)(gpi__nvrtc_program program, int option_count, const char *const *options) {
-    char target[40];
+    char target[40], own[48];
     (void)program;
     snprintf(target, sizeof target, "--gpu-architecture=%s_%d", gpu.newest_target ? "compute" : "sm",
              gpu.newest_target ? gpu.newest_target : device_arch());
+    snprintf(own, sizeof own, "%sa", target); /* of 9.0, 12.0 and 12.1: what only that chip has */
     if (option_count < 2 ||
-        (strcmp(options[0], target) != 0 && strcmp(options[0], "--gpu-architecture=sm_90a") != 0))
+        (strcmp(options[0], target) != 0 && strcmp(options[0], "--gpu-architecture=sm_90a") != 0 &&
+         (device_arch() < 120 || strcmp(options[0], own) != 0)))
         return GPI__NVRTC_ERROR_INVALID_OPTION;
     if (strcmp(options[0], "--gpu-architecture=sm_90a") == 0)
         count(&gpu.for_sm_90a, 1);

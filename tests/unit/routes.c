@@ -661,6 +661,69 @@ static void weights_of_4_bits_are_made_in_registers_where_that_is_less(void) {
     }
 }
 
+/* MXFP8, MXFP4 and NVFP4 on both sides, and what is not quite so: passes make it. */
+static void scaled_formats_are_multiplied_as_they_are_stored(void) {
+    static const struct {
+        int arch, stored, scale, block, k, stored_along_k, flags;
+        const char *of_b;
+        int compute;
+        int is_scaled;
+    } cases[] = {{120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q", 0, 1},
+                 {121, GEMMEPI_E5M2, GEMMEPI_E8M0, 32, 4096, 1, 0, "q * b * s", GEMMEPI_BF16, 1},
+                 {120, GEMMEPI_E2M1, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q", 0, 1},
+                 {120, GEMMEPI_E2M1, GEMMEPI_E4M3, 16, 4096, 1, 0, "b * q * s", 0, 1},
+                 {120, GEMMEPI_E2M1, GEMMEPI_E4M3, 16, 4000, 1, 0, "b * q * s", 0, 0},
+                 {120, GEMMEPI_E2M1, GEMMEPI_E4M3, 32, 4096, 1, 0, "b * q", 0, 0},
+                 {120, GEMMEPI_E2M1, GEMMEPI_E8M0, 16, 4096, 1, 0, "b * q", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E4M3, 16, 4096, 1, 0, "b * q", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 64, 4096, 1, 0, "b * q", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_BF16, 32, 4096, 1, 0, "b * q", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q + s", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q * q", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q * 2", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * s", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q", GEMMEPI_F16, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 0, 0, "b * q", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 1, "b * q", 0, 0},
+                 {89, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q", 0, 0},
+                 {90, GEMMEPI_E2M1, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q", 0, 0},
+                 {103, GEMMEPI_E2M1, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q", 0, 0}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        planned p = planned_begin(cases[i].arch, 0);
+        gemmepi_operand operands[3];
+        void *pointers[3] = {(void *)(uintptr_t)0x70000000, (void *)(uintptr_t)0x71000000,
+                             (void *)(uintptr_t)0x72000000};
+        memset(operands, 0, sizeof operands);
+        operands[0].name = "p", operands[1].name = "q", operands[2].name = "s";
+        operands[0].kind = operands[1].kind = GEMMEPI_BLOCKED, operands[2].kind = GEMMEPI_SCALAR;
+        operands[0].dtype = operands[1].dtype = (gemmepi_dtype)cases[i].scale,
+        operands[2].dtype = GEMMEPI_F32;
+        operands[0].block_columns = operands[1].block_rows = cases[i].block;
+        operands[0].block_rows = operands[1].block_columns = 1;
+        p.desc.m = p.desc.n = 4096, p.desc.k = cases[i].k;
+        p.desc.a.dtype = p.desc.b.dtype = (gemmepi_dtype)cases[i].stored;
+        p.desc.a.formula = "a * p", p.desc.b.formula = cases[i].of_b;
+        p.desc.a.compute_dtype = p.desc.b.compute_dtype = (gemmepi_dtype)cases[i].compute;
+        p.desc.b.transposed = cases[i].stored_along_k;
+        p.desc.operands = operands, p.desc.operand_count = 3;
+        p.desc.flags = cases[i].flags ? GEMMEPI_BATCH_INVARIANT : 0;
+        p.desc.epilogue = GEMMEPI_SILU;
+        p.args.bias = NULL, p.args.operands = pointers;
+        if (planned_plan(&p)) {
+            CHECK((strstr(p.details.kernel, "_scaled_") != NULL) == cases[i].is_scaled &&
+                      explain_has(p.plan, "tensor cores multiply a and b as they are stored, each") ==
+                          cases[i].is_scaled,
+                  "%d: %s by %s", (int)i, p.details.route_name, p.details.kernel);
+            CHECK((p.details.launches == 1) == cases[i].is_scaled, "%d: %d launches", (int)i,
+                  (int)p.details.launches);
+            planned_run(&p);
+            CHECK(gpu.launches == p.details.launches, "%d: %ld launches", (int)i, gpu.launches);
+        }
+        planned_end(&p);
+    }
+}
+
 /* What lies otherwise, and where m may not decide, has other routes. */
 static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
     static const struct {
@@ -1251,6 +1314,7 @@ int main(void) {
     RUN(a_candidates_shared_memory_fits_its_chip);
     RUN(weights_of_8_bits_have_a_kernel_of_their_own);
     RUN(weights_of_4_bits_are_made_in_registers_where_that_is_less);
+    RUN(scaled_formats_are_multiplied_as_they_are_stored);
     RUN(products_that_wait_for_their_operands_go_to_the_kernel_for_hopper);
     RUN(small_products_have_a_kernel_of_their_own);
     RUN(operands_of_odd_lines_are_packed_first);

@@ -7,37 +7,21 @@
 #if GEMMEPI_BLOCK_SCALES
 constexpr int BLOCK = LINE / SCALES; // bytes of k
 
-// Of one operand's Lines, as Loader has them; those of rows and columns, and of k, that do not exist are 0.
-template <int Lines, int Halves> struct Scale_loader {
-    static constexpr int UNIT = GEMMEPI_BLOCK_SCALES_UNIT, PIECES = SCALES / UNIT;
-    const u8 *from;
-    long long ld, apart;
-    int exist;
-
-    // first, extent: along m or n; first_k: in bytes
-    __device__ inline Scale_loader(const gpi__kernel_matrix &x, long long item, long long first, long long extent, int first_k) {
-        ld = x.ld;
-        apart = extent;
-        from = (const u8 *)x.data + item * x.stride + first * ld + first_k / BLOCK;
-        exist = extent - first < Lines ? (int)(extent - first) : Lines;
-    }
-    // to: the first line's place
-    __device__ inline void fetch(u32 to, int k_left) const {
-        constexpr int of_half = Lines / Halves, COUNT = Lines * PIECES;
-        int valid = k_left <= 0 ? 0 : (k_left + BLOCK - 1) / BLOCK;
+// Of one operand's Lines, as Loader has them: a stage's, from `from` on to the first line's place. Those of rows and columns, and of k, that
+// do not exist are 0. extent: along m or n, of which `first` lines are before the block's
+template <int Lines, int Halves>
+__device__ inline void copy_scales(u32 to, const u8 *from, long long ld, int extent, int first, int k_left) {
+    constexpr int UNIT = GEMMEPI_BLOCK_SCALES_UNIT, PIECES = SCALES / UNIT, COUNT = Lines * PIECES, of_half = Lines / Halves;
+    int valid = k_left <= 0 ? 0 : (k_left + BLOCK - 1) / BLOCK;
 #pragma unroll
-        for (int i = 0; i < COUNT; i += THREADS) {
-            int one = i + threadIdx.x, line = one / PIECES, at = one % PIECES * UNIT, within = line % of_half;
-            int bytes = within < exist ? valid - at : 0;
-            if (COUNT % THREADS == 0 || one < COUNT)
-                copy_some<UNIT>(to + one * UNIT, from + (line / of_half * apart + within) * ld + at,
-                                bytes <= 0 ? 0 : bytes < UNIT ? bytes : UNIT);
-        }
+    for (int i = 0; i < COUNT; i += THREADS) {
+        int one = i + threadIdx.x, line = one / PIECES, at = one % PIECES * UNIT, within = line % of_half;
+        int bytes = first + within < extent ? valid - at : 0;
+        if (COUNT % THREADS == 0 || one < COUNT)
+            copy_some<UNIT>(to + one * UNIT, from + (line / of_half * extent + within) * ld + at,
+                            bytes <= 0 ? 0 : bytes < UNIT ? bytes : UNIT);
     }
-    __device__ inline void next() {
-        from += SCALES;
-    }
-};
+}
 
 // >>fragments
 
@@ -52,76 +36,87 @@ __device__ inline u32 load_scales(u32 from) {
     return word;
 }
 
+// Of the i-th 16 rows the first or second eight; of the j-th eight columns.
+__device__ inline u32 line_of_a(u32 from, int i, int half) {
+    return from + (i * 16 + half * 8) * SCALES;
+}
+__device__ inline u32 line_of_b(u32 from, int j) {
+    constexpr int of_half = PAIRS * 2 / HALVES_IN;
+    return from + (j % of_half * 8 + j / of_half * TILE_COLUMNS) * SCALES;
+}
+
 // Signs of scales in E4M3 go to the elements, as mma.sync knows none: a word of 8 elements, in whose line four blocks of 16 have scales.
 __device__ inline u32 with_sign(u32 elements, u32 scales, int block) {
     return elements ^ (scales >> (8 * block + 7) & 1) * 0x88888888u;
 }
-__device__ inline void take_signs(u32 a, Fragments &fragments) {
+// a, b: of row_of_lane() of the warp's rows and columns.
+__device__ inline void take_signs(u32 a, u32 b, Fragments &fragments) {
     int block = lane_of_row() / 2;
     u32 signs = 0;
 #pragma unroll
-    for (int i = 0; i < ROW_BLOCKS; i++)
-        signs |= fragments.scales_a[i];
+    for (u32 scales : fragments.scales_a)
+        signs |= scales;
 #pragma unroll
-    for (int j = 0; j < PAIRS * 2; j++)
-        signs |= fragments.scales_b[j];
+    for (u32 scales : fragments.scales_b)
+        signs |= scales;
     if (__all_sync(~0u, !(signs & 0x80808080u)))
         return;
 #pragma unroll
-    for (int i = 0; i < ROW_BLOCKS; i++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) { // of rows
-            u32 scales = load_scales(a + (i * 16 + half * 8) * SCALES);
-            fragments.a[i][half] = with_sign(fragments.a[i][half], scales, block);
-            fragments.a[i][half + 2] = with_sign(fragments.a[i][half + 2], scales, block + 2);
-        }
+    for (int i = 0; i < ROW_BLOCKS * 4; i++)
+        fragments.a[i / 4][i % 4] = with_sign(fragments.a[i / 4][i % 4], load_scales(line_of_a(a, i / 4, i % 2)), block + i % 4 / 2 * 2);
 #pragma unroll
     for (int j = 0; j < PAIRS * 4; j++)
-        fragments.b[j / 4][j % 4] = with_sign(fragments.b[j / 4][j % 4], fragments.scales_b[j / 2], block + j % 2 * 2);
+        fragments.b[j / 4][j % 4] = with_sign(fragments.b[j / 4][j % 4], load_scales(line_of_b(b, j / 2)), block + j % 2 * 2);
 #pragma unroll
-    for (int i = 0; i < ROW_BLOCKS; i++)
-        fragments.scales_a[i] &= 0x7f7f7f7fu;
+    for (u32 &scales : fragments.scales_a)
+        scales &= 0x7f7f7f7fu;
 #pragma unroll
-    for (int j = 0; j < PAIRS * 2; j++)
-        fragments.scales_b[j] &= 0x7f7f7f7fu;
+    for (u32 &scales : fragments.scales_b)
+        scales &= 0x7f7f7f7fu;
 }
 
 // Of A and B. Where nothing is scaled it is empty, below.
 struct Block_scales {
-    Scale_loader<TILE_M, 1> a;
-    Scale_loader<TILE_N, HALVES_IN> b;
-    u32 a_lane, b_lane; // this lane's of the warp's first rows and columns, in a stage
+    const gpi__sm80_params &params;
+    const u8 *a, *b;        // of the block's first row and column, and the next stage
+    int tile_m, tile_n;     // these
+    u32 a_lane, b_lane;     // this lane's of the warp's first rows and columns, in a stage
 
-    // tile_m, tile_n: the block's first row and column; warp_m, warp_n: the warp's in these; shared: the first stage
-    __device__ inline Block_scales(const gpi__sm80_params &params, long long item, long long tile_m, long long tile_n, int first_k,
-                                   int warp_m, int warp_n, u32 shared)
-        : a(params.scales_a, item, tile_m, params.epilogue.m, first_k), b(params.scales_b, item, tile_n, params.epilogue.n, first_k),
-          a_lane(shared + A_BYTES + B_BYTES + (warp_m + row_of_lane()) * SCALES), b_lane(a_lane + (TILE_M + warp_n - warp_m) * SCALES) {}
+    // warp_m, warp_n: the warp's first row and column in the tile; shared: the first stage
+    __device__ inline Block_scales(const gpi__sm80_params &params, long long item, int tile_m, int tile_n, int first_k, int warp_m,
+                                   int warp_n, u32 shared)
+        : params(params), tile_m(tile_m), tile_n(tile_n) {
+        a = (const u8 *)params.scales_a.data + item * params.scales_a.stride + tile_m * params.scales_a.ld + first_k / BLOCK;
+        b = (const u8 *)params.scales_b.data + item * params.scales_b.stride + tile_n * params.scales_b.ld + first_k / BLOCK;
+        a_lane = shared + A_BYTES + B_BYTES + (warp_m + row_of_lane()) * SCALES;
+        b_lane = a_lane + (TILE_M + warp_n - warp_m) * SCALES;
+    }
 
     // Those of a stage, and goes on to the next.
     __device__ inline void fetch(u32 stage, int k_left) {
-        a.fetch(stage + A_BYTES + B_BYTES, k_left);
-        b.fetch(stage + A_BYTES + B_BYTES + TILE_M * SCALES, k_left);
-        a.next();
-        b.next();
+        u32 to = stage + A_BYTES + B_BYTES;
+        copy_scales<TILE_M, 1>(to, a, params.scales_a.ld, (int)params.epilogue.m, tile_m, k_left);
+        copy_scales<TILE_N, HALVES_IN>(to + TILE_M * SCALES, b, params.scales_b.ld, (int)params.epilogue.n, tile_n, k_left);
+        a += SCALES;
+        b += SCALES;
     }
     // read: from the first stage to the one that is read
     __device__ inline void load(u32 read, int step, Fragments &fragments) const {
-        constexpr int of_half = PAIRS * 2 / HALVES_IN;
+        int lane = lane_of_row(), second = ROW_BLOCKS > 1 ? lane / 2 : 0;
         u32 of_a = a_lane + read + step * (SCALES / 4), of_b = b_lane + read + step * (SCALES / 4);
 #pragma unroll
-        for (int i = 0; i < ROW_BLOCKS; i++)
-            fragments.scales_a[i] = load_scales(of_a + (i * 16 + threadIdx.x % 2 * 8) * SCALES);
+        for (int i = 0; i < (ROW_BLOCKS + 1) / 2; i++)
+            fragments.scales_a[i] = load_scales(line_of_a(of_a, i * 2 + second, lane % 2));
 #pragma unroll
-        for (int j = 0; j < PAIRS * 2; j++)
-            fragments.scales_b[j] = load_scales(of_b + (j % of_half * 8 + j / of_half * TILE_COLUMNS) * SCALES);
+        for (int j = 0; j < PAIRS / 2; j++)
+            fragments.scales_b[j] = load_scales(line_of_b(of_b, j * 4) + lane * 8 * SCALES);
         if (SCALES == 16)
-            take_signs(of_a, fragments);
+            take_signs(of_a, of_b, fragments);
     }
 };
 #else
 struct Block_scales {
-    __device__ inline Block_scales(const gpi__sm80_params &, long long, long long, long long, int, int, int, u32) {}
+    __device__ inline Block_scales(const gpi__sm80_params &, long long, int, int, int, int, int, u32) {}
     __device__ inline void fetch(u32, int) {}
     __device__ inline void load(u32, int, Fragments &) const {}
 };

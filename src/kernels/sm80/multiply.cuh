@@ -37,13 +37,14 @@ __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32
     memcpy(sums, whole, sizeof whole);
 }
 #elif GEMMEPI_BLOCK_SCALES
-// sums += A B, each block of k times its scales, which lanes have in their lowest bytes: of A's rows lane / 4 or, odd lanes, that + 8, of
-// B's columns lane / 4.
-__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1, u32 scales_a, u32 scales_b) {
+// sums += A B, each block of k times its scales, which lanes have in their lowest bytes: of A's rows lane / 4 and that + 8 the of_a-th two of
+// four lanes, of B's columns lane / 4 the of_b-th of these.
+__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1, u32 scales_a, u32 scales_b, u16 of_a, u16 of_b) {
     asm volatile("mma.sync.aligned." GEMMEPI_MMA ".f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERAND_B ".f32" GEMMEPI_SCALE_TYPE
-                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, 0}, {%11}, {0, 0};"
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, %12}, {%11}, {0, %13};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(scales_a), "r"(scales_b));
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(scales_a), "r"(scales_b), "h"(of_a),
+                 "h"(of_b));
 }
 #elif !GEMMEPI_FMA
 // sums += A B: 16 rows, 8 columns, 32 bytes of k.
@@ -94,7 +95,7 @@ template <bool Rows, bool KInner> __device__ inline void load_fragment(u32 from,
 
 struct Fragments {
     u32 a[ROW_BLOCKS][4], b[PAIRS][4];
-    u32 scales_a[ROW_BLOCKS], scales_b[PAIRS * 2]; // SCALES
+    u32 scales_a[(ROW_BLOCKS + 1) / 2], scales_b[PAIRS / 2]; // SCALES: of two times 16 rows, and of four times 8 columns, a lane each
 };
 
 __device__ inline void load_fragments(u32 a, u32 b, int step, Fragments &fragments) {
@@ -116,7 +117,7 @@ __device__ inline void multiply_fragments(const Fragments &fragments, float (&su
         for (int j = 0; j < PAIRS * 2; j++)
 #if GEMMEPI_BLOCK_SCALES
             multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1],
-                     fragments.scales_a[i], fragments.scales_b[j]);
+                     fragments.scales_a[i / 2], fragments.scales_b[j / 4], i % 2, j % 4);
 #else
             multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1]);
 #endif
