@@ -238,7 +238,7 @@ def read_bounds(text):
 def blocks_of(described, shared):
     """As many on a multiprocessor as it was compiled for, where shared memory has room for them."""
     blocks = described.number("GEMMEPI_BLOCKS", 1)
-    if described.file == "pass.cu" and not 90 <= described.arch < 120:
+    if described.file == "pass.cu" and not 80 <= described.arch < 120:
         blocks = min(blocks, 2)  # as pass.cu has it
     return max(1, min(blocks, SHARED[described.arch][0] // shared if shared else blocks))
 

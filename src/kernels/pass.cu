@@ -12,7 +12,7 @@
 #endif
 
 constexpr int THREADS = 256, PARTS = GEMMEPI_PARTS;
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200
 constexpr int BLOCKS = GEMMEPI_BLOCKS;
 #else
 constexpr int BLOCKS = GEMMEPI_BLOCKS < 2 ? 1 : 2; // some take a register more here than a third leaves

@@ -322,10 +322,12 @@ typedef struct gpi__pass {
 
 /* Blocks that a multiprocessor is to hold: fewer where a thread keeps more in registers. */
 static int gpi__pass_blocks(const gpi__problem *problem, int parts, int aligned) {
-    int sums = gpi__has(problem, GEMMEPI_BGRAD);
+    int sums = gpi__has(problem, GEMMEPI_BGRAD), gated = gpi__has(problem, GEMMEPI_GATED);
     if (problem->accumulator == GEMMEPI_F64)
         return sums ? 1 : 2;
-    return parts > 1 || (sums && (!aligned || gpi__has(problem, GEMMEPI_GATED))) ? 2 : 3;
+    if (!aligned && (sums || (gated && gpi__has(problem, GEMMEPI_BACKWARD))))
+        return 2;
+    return parts > 1 || (sums && gated) ? 2 : 3;
 }
 
 /* The rows of a thread: four, or fewer where blocks would be fewer than two for each multiprocessor. With BGRAD, where each
