@@ -349,12 +349,15 @@ static void of_candidates_those_run_whose_kernels_a_bundle_has(void) {
     nothing_is_left();
 }
 
-/* The bundle in `bytes`, of whose images the driver refuses the first, in `others`. */
+/* The bundle in `bytes`, of whose images the driver refuses that of the first program, in `others`: compiled again that is the first one's,
+   too. Images are in no order of theirs. */
 static void spoil_first_image(size_t size) {
+    static const char first[] = "fake cubin 000000000000";
     size_t at = 56;
     memcpy(others, bytes, size);
-    at += 16 + (size_t)number_at(others + at, 4);
-    others[at] = 'F'; /* of "fake cubin" */
+    while (at + sizeof first < size && memcmp(others + at, first, sizeof first - 1) != 0)
+        at++;
+    others[at] = 'F';
     mend_check(others, size);
 }
 

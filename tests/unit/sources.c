@@ -17,9 +17,9 @@
         "sm90/consume.cuh", "sm90/load.cuh", "sm90/mask.cuh", "sm90/multiply.cuh", "sm90/options.cuh",      \
         "sm90/parts.cuh", "sm90/pipeline.cuh", "sm90/ptx.cuh", "sm90/scales.cuh", "sm90/schedule.cuh",      \
         "sm90/shared.cuh", "sm90/totals.cuh", "sm90/wgmma.cuh"
-#define SM80                                                                                              \
-    "sm80/finish.cuh", "sm80/load.cuh", "sm80/multiply.cuh", "sm80/multiply_add.cuh", "sm80/options.cuh", \
-        "sm80/scales.cuh"
+#define SM80                                                                          \
+    "sm80/block_scales.cuh", "sm80/finish.cuh", "sm80/load.cuh", "sm80/multiply.cuh", \
+        "sm80/multiply_add.cuh", "sm80/options.cuh", "sm80/scales.cuh"
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */
