@@ -24,7 +24,7 @@ SHARED := build/libgemmepi.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo quick host test test-all test-programs coverage mutants record emulate gen check-gen parts format check kernels table fuzz \
+.PHONY: help demo quick host test test-all test-programs coverage mutants record report emulate gen check-gen parts format check kernels table fuzz \
         fuzz-descs fuzz-formulas fuzz-files bench shared install uninstall clean
 
 help:
@@ -45,6 +45,7 @@ help:
 	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (random products),"
 	@echo '               --famous (products of well-known models), --problem (your own), --ampere (without what only Hopper has),'
 	@echo '               --svg, --help'
+	@echo 'make report    ten minutes of tests, races and tuning on your GPU, as one text file that can be sent in'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
 	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md and api.json, and URL into README.md and SECURITY.md'
@@ -199,6 +200,12 @@ build/bench_ampere: CFLAGS += -DGEMMEPI_NO_SM90
 build/bench build/bench_ampere: $(wildcard bench/*.[ch]) gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= bench/main.c -o $@ $(LIBS)
+
+# For volunteers, whose card may be one that nobody here has: REPORT_SECONDS=600 of tests, races and tuning, as build/report.txt.
+REPORTED := $(addprefix build/tests/,gpu/graph gpu/fused gpu/weights gpu/casts products/grid products/grid_gradients products/formula \
+            products/found_scales products/fuzz linear/grid linear/chain elementwise/grid)
+report: build/bench $(REPORTED)
+	@sh tests/report.sh build || [ $$? -eq 77 ]
 
 # 77: there is no NVRTC, and the program has said so
 kernels: build/tests/kernels

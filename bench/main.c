@@ -25,13 +25,13 @@ static struct {
     int host, list, help;
     const char *only, *csv, *svg;
     int random, seed; /* problems to draw; 0: --random was not given */
-    int famous, tuned, formulas, answers, ampere;
+    int famous, tuned, formulas, answers, ampere, card;
     const char *rows, *modes, *seconds;    /* NULL: not given */
     const char *candidates;                /* NULL: not given */
     const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
     const char *problems[NAMED_MOST + 1];
-} wanted = {15, 300, 0, 0, 0, 0,    0,    "",   NULL, NULL,   0,     1,
-            0,  0,   0, 0, 0, NULL, NULL, NULL, NULL, {NULL}, {NULL}};
+} wanted = {15, 300, 0, 0, 0, 0, 0,    "",   NULL, NULL, 0,      1,
+            0,  0,   0, 0, 0, 0, NULL, NULL, NULL, NULL, {NULL}, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -95,6 +95,8 @@ static const option options[] = {
     {"--report", "FILE",
      "the report of what --csv has written of --random and --famous; again for more files, or FILE,FILE",
      NULL, MOST_REPORTS, 0, wanted.reports},
+    {"--card", NULL, "what there is to measure: the GPU, its driver and libraries, and nothing more",
+     &wanted.card, 0, 0, NULL},
     {"--host", NULL, "measures the host in place of a GPU, against memcpy", &wanted.host, 0, 0, NULL},
     {"--list", NULL, "lists the rows with their bounds, measures nothing", &wanted.list, 0, 0, NULL},
     {"--help", NULL, "this", &wanted.help, 0, 0, NULL},
@@ -439,16 +441,16 @@ static int create(bench *b) {
     return 1;
 }
 
-/* Products of --random, --famous or --problem, from the options to the report. Returns the program's status. */
+/* Products of --random, --famous or --problem, from the options to the report, or --card. Returns the program's status. */
 static int run_random(bench *b) {
     random_wishes wishes;
     int status;
-    if (!take_wishes(&wishes))
+    if (!wanted.card && !take_wishes(&wishes))
         return 1;
-    if (wanted.list)
+    if (wanted.list && !wanted.card)
         return random_list(&wishes);
     if (wanted.host) {
-        fprintf(stderr, "--random, --famous and --problem measure a GPU, and not the host\n");
+        fprintf(stderr, "--random, --famous, --problem and --card measure a GPU, and not the host\n");
         return 1;
     }
     b->rounds = wanted.rounds;
@@ -456,8 +458,8 @@ static int run_random(bench *b) {
     status = create(b);
     if (status)
         return status;
-    if (bench_open(b, RANDOM_WARM_BYTES) && bench_warm_up(b, RANDOM_WARM_BYTES))
-        status = random_run(b, &wishes);
+    if (bench_open(b, RANDOM_WARM_BYTES) && (wanted.card || bench_warm_up(b, RANDOM_WARM_BYTES)))
+        status = wanted.card ? random_card(b) : random_run(b, &wishes);
     else {
         fprintf(stderr, "%s\n", b->fault);
         status = 1;
@@ -536,5 +538,6 @@ int main(int argc, char **argv) {
     }
     if (wanted.formulas && !wanted.list && !wanted.host)
         return run_formulas(&b);
-    return wanted.random || wanted.famous || wanted.problems[0] ? run_random(&b) : run_rows(&b, argc, argv);
+    return wanted.random || wanted.famous || wanted.problems[0] || wanted.card ? run_random(&b)
+                                                                               : run_rows(&b, argc, argv);
 }

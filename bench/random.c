@@ -642,7 +642,7 @@ static void random_precompile(bench *b, const random_wishes *wishes) {
     for (i = 0; descs && problems && i < count; i++) {
         draw_problem p;
         int attempt = 0;
-        if (!random_problem(wishes, random_row_at(wishes, (int)i), &attempt, &p))
+        if (!random_problem(wishes, random_row_at(wishes, wishes->from + (int)i), &attempt, &p))
             break;
         descs[i] = draw_desc(&p);
         problems[i].matmul = &descs[i];
@@ -808,6 +808,26 @@ static int random_run(bench *b, const random_wishes *wishes) {
     random_close(b);
     return !random_close_file(shared.csv, wishes->candidates ? wishes->candidates : wishes->csv) || !told ||
            shared.failed != 0;
+}
+
+/* What is measured on, with every library loaded. Returns the program's status. */
+static int random_card(bench *b) {
+    char driver[16], nvrtc_version[16], cublaslt[16];
+    gemmepi_context_details details;
+    int opened = random_open(b) && bench_ok(b, gemmepi_context_info(shared.contexts[2], &details));
+    random_close(b);
+    if (!opened) {
+        fprintf(stderr, "%s\n", b->fault);
+        return 1;
+    }
+    random_version(driver, sizeof driver, details.driver_version, 1000, 10);
+    random_version(nvrtc_version, sizeof nvrtc_version, details.nvrtc_version, 1000, 10);
+    random_version(cublaslt, sizeof cublaslt, details.cublaslt_version, 10000, 100);
+    printf("gemmepi %s\n%s, compute capability %d.%d, %d multiprocessors\n", GEMMEPI_VERSION_STRING,
+           details.name, details.compute_capability / 10, details.compute_capability % 10,
+           details.multiprocessors);
+    printf("driver of CUDA %s, NVRTC %s, cuBLASLt %s\n", driver, nvrtc_version, cublaslt);
+    return 0;
 }
 
 /* The rows' problems, as they are drawn where none is refused. */
