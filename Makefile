@@ -196,10 +196,10 @@ record: build/tests/unit/recorded
 bench: build/bench$(if $(filter --ampere,$(BENCH)),_ampere)
 	$< $(BENCH) || [ $$? -eq 77 ]
 
-build/bench_ampere: CFLAGS += -DGEMMEPI_NO_SM90
+build/bench_ampere: LEFT_OUT := -DGEMMEPI_NO_SM90
 build/bench build/bench_ampere: $(wildcard bench/*.[ch]) gemmepi.h
 	@mkdir -p $(@D)
-	$(CC) -std=c99 $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= bench/main.c -o $@ $(LIBS)
+	$(CC) -std=c99 $(CFLAGS) $(LEFT_OUT) -I. -DGEMMEPI_IMPLEMENTATION= bench/main.c -o $@ $(LIBS)
 
 # For volunteers, whose card may be one that nobody here has: REPORT_SECONDS=600 of tests, races and tuning, as build/report.txt.
 REPORTED := $(addprefix build/tests/,gpu/graph gpu/fused gpu/weights gpu/casts products/grid products/grid_gradients products/formula \
