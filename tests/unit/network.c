@@ -1,0 +1,260 @@
+/* Networks by layers on the fake GPU of fake_cuda.h: what is launched, where, and what is left when something fails. Their types are those
+   that no kernel of networks has. */
+#include "fake_program.h"
+
+enum { LAYERS = 3 };
+
+/* 300 rows, 40 to 64 to 64 to 8 in strict F32. */
+typedef struct program {
+    gemmepi_network_layer layers[LAYERS];
+    gemmepi_operand beta;
+    gemmepi_network_desc desc;
+    gemmepi_network_args args;
+    const void *w[LAYERS], *bias[LAYERS];
+    void *dw[LAYERS], *dbias[LAYERS], *operands[1];
+    void *const *lists[LAYERS];
+} program;
+
+/* Addresses far from each other: nothing is read or written there. */
+static char *far_at(int i) {
+    return (char *)((uintptr_t)1 << 40) + ((uintptr_t)i << 30);
+}
+
+static void make_program(program *p, uint64_t flags, const char *formula) {
+    int i;
+    memset(p, 0, sizeof *p);
+    p->layers[0].width = p->layers[1].width = 64, p->layers[2].width = 8;
+    p->layers[0].activation = GEMMEPI_SILU, p->layers[1].activation = formula ? 0 : GEMMEPI_RELU;
+    p->layers[1].formula = formula;
+    if (formula && strstr(formula, "beta")) {
+        p->beta.name = "beta", p->beta.kind = GEMMEPI_PER_COLUMN, p->beta.dtype = GEMMEPI_F32;
+        p->layers[1].operands = &p->beta, p->layers[1].operand_count = 1;
+        p->operands[0] = far_at(30), p->lists[1] = p->operands, p->args.operands = p->lists;
+    }
+    p->desc.rows = 300, p->desc.input = 40, p->desc.layers = p->layers, p->desc.layer_count = LAYERS;
+    p->desc.flags = GEMMEPI_NETWORK_BIAS | GEMMEPI_NETWORK_DX | GEMMEPI_NETWORK_DW | flags;
+    for (i = 0; i < LAYERS; i++) {
+        p->w[i] = far_at(i), p->bias[i] = far_at(4 + i), p->dw[i] = far_at(8 + i),
+        p->dbias[i] = far_at(12 + i);
+    }
+    p->args.x = far_at(20), p->args.y = far_at(21), p->args.dy = far_at(22), p->args.dx = far_at(23);
+    p->args.w = p->w, p->args.bias = p->bias, p->args.dw = p->dw, p->args.dbias = p->dbias;
+    if (flags & GEMMEPI_NETWORK_SAVED)
+        p->args.saved = far_at(24), p->args.saved_size = (size_t)1 << 24;
+}
+
+static gemmepi_status plan_program(gemmepi_context *context, const program *p, int backward,
+                                   gemmepi_plan **plan) {
+    return backward ? gemmepi_plan_network_backward(context, &p->desc, plan)
+                    : gemmepi_plan_network(context, &p->desc, plan);
+}
+
+static gemmepi_status run_program(const gemmepi_plan *plan, const program *p, int backward) {
+    return backward ? gemmepi_run_network_backward(plan, &p->args, NULL)
+                    : gemmepi_run_network(plan, &p->args, NULL);
+}
+
+static gemmepi_status call_program(gemmepi_context *context, const program *p, int backward) {
+    return backward ? gemmepi_network_backward(context, &p->desc, &p->args, NULL)
+                    : gemmepi_network(context, &p->desc, &p->args, NULL);
+}
+
+/* Forward and backward, with and without SAVED, by name and by formula. */
+static const struct {
+    uint64_t flags;
+    const char *formula;
+} forms[] = {{0, NULL},
+             {GEMMEPI_NETWORK_SAVED, NULL},
+             {0, "d = v * sigmoid(beta * v)"},
+             {GEMMEPI_NETWORK_SAVED, "d = v * sigmoid(beta * v)"},
+             {GEMMEPI_ACCUMULATE_DW | GEMMEPI_BATCH_INVARIANT, "d = sin(v)"}};
+enum { FORMS = 2 * (int)(sizeof forms / sizeof *forms) };
+
+static void a_network_runs_in_the_callers_workspace_from_its_exact_size_on(void) {
+    int i;
+    for (i = 0; i < FORMS; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL;
+        program p;
+        long before;
+        make_program(&p, forms[i / 2].flags, forms[i / 2].formula);
+        gpu.is_untouched = 1;
+        CHECK(plan_program(context, &p, i & 1, &plan) == GEMMEPI_OK &&
+                  gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
+              "%d: %s", i, gemmepi_last_error());
+        CHECK(details.route == GEMMEPI_ROUTE_LINEAR && details.deterministic && details.bit_stable &&
+                  details.accumulator == GEMMEPI_F32 && details.kernel[0],
+              "%d: route %s", i, details.route_name);
+        CHECK((details.saved_size > 0) == ((forms[i / 2].flags & GEMMEPI_NETWORK_SAVED) != 0),
+              "%d: %llu bytes saved", i, (unsigned long long)details.saved_size);
+        before = gpu.device_allocations;
+        p.args.workspace = far_at(40), p.args.workspace_size = details.workspace_size - 1;
+        if (details.workspace_size > 0)
+            CHECK(run_program(plan, &p, i & 1) == GEMMEPI_BUFFER_TOO_SMALL &&
+                      sentence_has("args.workspace_size"),
+                  "%d: %s", i, gemmepi_last_error());
+        p.args.workspace = NULL, p.args.workspace_size = 0;
+        if (details.workspace_size > 0)
+            CHECK(run_program(plan, &p, i & 1) == GEMMEPI_BUFFER_TOO_SMALL &&
+                      sentence_has("gemmepi_plan_prepare"),
+                  "%d: %s", i, gemmepi_last_error());
+        CHECK(gpu.products == 0 && gpu.launches == 0, "%d: something was launched", i);
+        p.args.workspace = far_at(40), p.args.workspace_size = details.workspace_size;
+        CHECK(run_program(plan, &p, i & 1) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gpu.device_allocations == before, "%d: %ld blocks", i, gpu.device_allocations - before);
+        CHECK(gpu.launches + gpu.products <= details.launches, "%d: %ld and %ld launches, not %d", i,
+              gpu.launches, gpu.products, details.launches);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* Between two layers nothing but the second one's product is launched, so that the derivative is in it. */
+static void backward_is_two_products_for_each_layer(void) {
+    static const char *const formulas[] = {NULL, "d = sin(v)"};
+    int i;
+    for (i = 0; i < 2; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_plan *plan = NULL;
+        static char text[65536];
+        program p;
+        make_program(&p, GEMMEPI_NETWORK_SAVED, formulas[i]);
+        CHECK(plan_program(context, &p, 1, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_plan_explain(plan, text, sizeof text);
+        CHECK(strstr(text, "backward of a network of 300 rows, widths 40 64 64 8, F32") &&
+                  strstr(text, i ? "dA through the formula of the layer before"
+                                 : "dA through activation RELU of the layer before") &&
+                  strstr(text, "dA through activation SILU of the layer before") && strstr(text, "dY is G"),
+              "%s", text);
+        CHECK(!strstr(text, "one pass over dY and P"), "%s", text);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void calls_find_the_plan_of_the_last_one(void) {
+    int i, again;
+    for (i = 0; i < FORMS; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        program p;
+        long compiled = 0;
+        size_t plans = 0;
+        for (again = 0; again < 2; again++) {
+            program other; /* the same at another address */
+            make_program(&p, forms[i / 2].flags, forms[i / 2].formula);
+            make_program(&other, forms[i / 2].flags, forms[i / 2].formula);
+            CHECK(call_program(context, again ? &other : &p, i & 1) == GEMMEPI_OK, "%d: %s", i,
+                  gemmepi_last_error());
+            CHECK(!again || (gpu.compilations == compiled && context->plans.count == plans),
+                  "%d: it was planned again", i);
+            compiled = gpu.compilations, plans = context->plans.count;
+        }
+        p.layers[1].width = 32;
+        CHECK(call_program(context, &p, i & 1) == GEMMEPI_OK && context->plans.count == plans + 1, "%d: %s",
+              i, gemmepi_last_error());
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* A product of a layer takes another route in the middle of the run, and reserves workspace for that: not the network's own. */
+static void products_that_cublaslt_refuses_take_another_route(void) {
+    int i, run;
+    for (i = 0; i < FORMS - 2; i++) { /* without BATCH_INVARIANT, which cuBLASLt has not */
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_plan *plan = NULL;
+        program p;
+        config.routes = 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN;
+        context = open_fake(&config);
+        make_program(&p, forms[i / 2].flags, forms[i / 2].formula);
+        CHECK(plan_program(context, &p, i & 1, &plan) == GEMMEPI_OK && !gemmepi_plan_prepare(plan, NULL),
+              "%d: %s", i, gemmepi_last_error());
+        gpu.refusals = -1;
+        for (run = 0; run < 2; run++)
+            CHECK(run_program(plan, &p, i & 1) == GEMMEPI_OK, "%d, run %d: %s", i, run, gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void networks_are_compiled_ahead(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_any_desc problems[2];
+    program p;
+    long compiled;
+    int backward;
+    memset(problems, 0, sizeof problems);
+    make_program(&p, 0, forms[2].formula);
+    problems[0].network = problems[1].network_backward = &p.desc;
+    CHECK(gemmepi_precompile(context, problems, 2, 1, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    compiled = gpu.compilations;
+    for (backward = 0; backward < 2; backward++)
+        CHECK(call_program(context, &p, backward) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(compiled > 3 && gpu.compilations == compiled, "%ld kernels, and %ld", compiled, gpu.compilations);
+    problems[0].matmul = (const gemmepi_matmul_desc *)(const void *)&p;
+    CHECK(gemmepi_precompile(context, problems, 1, 1, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("2 of matmul") && sentence_has("network"),
+          "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static gemmepi_status whole_program(const gemmepi_config *config, int backward) {
+    gemmepi_context *context = NULL;
+    program p;
+    gemmepi_status status = gemmepi_create(config, &context);
+    make_program(&p, 0, forms[2].formula);
+    if (config->device == GEMMEPI_DEVICE_HOST) { /* there nothing is to be read or written */
+        p.desc.rows = 0, p.desc.flags &= ~GEMMEPI_NETWORK_DW;
+        p.args.dw = p.args.dbias = NULL;
+    }
+    if (!status)
+        status = call_program(context, &p, backward);
+    gemmepi_destroy(context);
+    return status;
+}
+
+/* Formulas, plans and memory are given back, whatever fails. */
+static void host_memory_may_run_out_anywhere(void) {
+    static const int devices[] = {GEMMEPI_DEVICE(0), GEMMEPI_DEVICE_HOST};
+    int i;
+    for (i = 0; i < 4; i++) {
+        long k, total, refused = 0;
+        gemmepi_config config = fake_config();
+        config.device = devices[i / 2];
+        CHECK(whole_program(&config, i & 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        total = allocations;
+        for (k = 1; k <= total; k++) {
+            gemmepi_status status;
+            fake_config();
+            fails_at = k;
+            status = whole_program(&config, i & 1);
+            CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK,
+                  "allocation %ld of %ld gives %s: %s", k, total, gemmepi_status_name(status),
+                  gemmepi_last_error());
+            refused += status != GEMMEPI_OK;
+            nothing_is_left();
+        }
+        CHECK(refused > 10, "only %ld of %ld allocations matter", refused, total);
+    }
+}
+
+int main(void) {
+    keep_libraries_open();
+    RUN(a_network_runs_in_the_callers_workspace_from_its_exact_size_on);
+    RUN(backward_is_two_products_for_each_layer);
+    RUN(calls_find_the_plan_of_the_last_one);
+    RUN(products_that_cublaslt_refuses_take_another_route);
+    RUN(networks_are_compiled_ahead);
+    RUN(host_memory_may_run_out_anywhere);
+    return test_finish();
+}
