@@ -1,10 +1,10 @@
 /* A network of sines learns a picture: from where a pixel is to its colour. Its activation is no activation of the library, but
-   a formula, d = sin(30 * z), and every step of its training is products with formulas:
+   a formula, and a step of its training is four calls:
 
-       forward      z = v + bias; d = sin(30 * z)                     v: inputs times weights
-       at the end   e = v + bias - target; d = 2 * e; and the loss
-       backward     what gemmepi_derive makes of the sine             dy: gradients times weights
-       update       Adam, whole, where the gradient of weights is made
+       gemmepi_network             d = sin(30 * v) in each layer but the last, which is linear
+       gemmepi_elementwise         e = y - target; d = 2 * e; and the loss
+       gemmepi_network_backward    the gradients of all weights, by what is derived of the sine
+       gemmepi_elementwise         Adam, in place
 
    It first holds the gradient against slopes of the loss. Then it learns, and draws the picture, what it has learnt, and four times as
    many pixels than it was shown, next to each other in a PNG. On the GPU if there is one, else on the host, with --small.
@@ -25,10 +25,8 @@
 #define PROGRAM "siren"
 #include "picture.h"
 
-#define SINE "d = sin(30 * z)"
-static const char sine[] = "z = v + bias; " SINE;
-static const char compare[] = "e = v + bias - target; d = 2 * e; loss = all_sum(e * e)";
-static const char draw[] = "d = clamp(v + bias, -1, 1)";
+static const char sine[] = "d = sin(30 * v)";
+static const char compare[] = "e = y - target; d = 2 * e; loss = all_sum(e * e)";
 static const char adam[] = "mean_now = 0.9 * mean + 0.1 * g;"
                            "square_now = 0.999 * square + 0.001 * g * g;"
                            "w_now = w - rate * mean_now / (sqrt(square_now) + 1e-8)";
@@ -58,74 +56,64 @@ static double uniform(uint64_t *state) {
     return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0; /* 2^53 */
 }
 
-/* ---- products with formulas ---- */
+/* ---- formulas over matrices ---- */
 
-enum { MOST_OPERANDS = 6 };
+enum { MOST_OPERANDS = 7 };
 
-/* One product, planned: it holds what its desc and args point to, and must stay where it is. */
-typedef struct product {
-    gemmepi_matmul_desc desc;
-    gemmepi_matmul_args args;
+/* A formula, planned: it holds what its desc and args point to, and must stay where it is. */
+typedef struct pass {
+    gemmepi_elementwise_desc desc;
+    gemmepi_elementwise_args args;
     gemmepi_operand operands[MOST_OPERANDS];
+    gemmepi_tensor matrix, number; /* [rows, columns], and one for all of them */
+    int64_t shapes[2][2];
     void *pointers[MOST_OPERANDS];
     gemmepi_plan *plan;
-} product;
+} pass;
 
-/* D [m, n] = formula(A [m, k] B [k, n]) */
-static void start(product *p, int m, int n, int k, const char *formula) {
-    p->desc.m = m, p->desc.n = n, p->desc.k = k;
-    p->desc.formula = formula;
-    p->desc.operands = p->operands;
-    p->args.operands = p->pointers;
+static void start(pass *p, int rows, int columns, const char *formula, const char *result) {
+    p->shapes[0][0] = rows, p->shapes[0][1] = columns;
+    p->shapes[1][0] = p->shapes[1][1] = 1;
+    p->matrix.rank = p->number.rank = 2;
+    p->matrix.shape = p->shapes[0], p->number.shape = p->shapes[1];
+    p->desc.formula = formula, p->desc.formula_result = result;
+    p->desc.operands = p->operands, p->args.operands = p->pointers;
+    p->desc.y = &p->matrix;
 }
 
-static gemmepi_operand *operand(product *p, const char *name, gemmepi_operand_kind kind, void *pointer) {
+static gemmepi_operand *operand(pass *p, const char *name, gemmepi_operand_kind kind, void *pointer) {
     gemmepi_operand *added = &p->operands[p->desc.operand_count];
     added->name = name;
     added->kind = kind;
+    added->tensor = kind == GEMMEPI_FULL ? &p->matrix : kind == GEMMEPI_SCALAR ? &p->number : NULL;
     p->pointers[p->desc.operand_count++] = pointer;
     return added;
 }
 
-static void result(product *p, const char *name, gemmepi_operand_kind kind, void *pointer) {
-    operand(p, name, kind, pointer)->output = 1;
-}
-
-static void run(const product *p) {
-    check(gemmepi_run_matmul(p->plan, &p->args, NULL));
-}
-
 /* ---- the network ---- */
 
-enum { MOST_LAYERS = 4, MOST_BLOCKS = 32 };
+enum { MOST_LAYERS = 4, MOST_BLOCKS = 16 };
 
-/* A layer's weights are [in + 1, out]: the last row is the bias. Its inputs have a column of ones behind them: so the product that
-   makes the gradient of weights makes that of the bias, too. */
-typedef struct layer {
-    int in, out;
-    float *w, *mean, *square; /* Adam's means of gradients and their squares, stored as w is */
-    float *x;                 /* [batch, ld_of(in)]; the first layer's are coordinates */
-    float *z, *dz;            /* [batch, out]: before the sine, and the gradient there */
-    product forward, backward, update;
-} layer;
-
-/* Pointers are the device's: to point into, not to read from here. */
+/* Weights of all layers are one block, so that Adam is one pass: of each layer [in, out], then its bias [out]. The gradients lie
+   likewise, and Adam's means of them and of their squares. Pointers are the device's: to point into, not to read from here. */
 typedef struct network {
-    int count, batch, pixels;
-    layer layers[MOST_LAYERS];
-    product drawing;              /* the last layer's, when nothing is learnt */
-    float *coordinates, *targets; /* [pixels, 4] and [pixels, 3] of the picture, shuffled */
-    float *place, *colour;        /* [batch, 4] and [batch, 3], to draw with */
+    int count, batch, pixels, sizes[MOST_LAYERS + 1];
+    size_t places[MOST_LAYERS + 1]; /* of each layer in the block, and the end */
+    float *weights, *gradients, *mean, *square;
+    float *coordinates, *targets; /* [pixels, 2] and [pixels, 3] of the picture, shuffled */
+    float *place, *y, *dy;        /* [batch, 2] to draw with, and [batch, 3] */
     float *loss;                  /* one number, to which each batch adds */
+    gemmepi_network_layer layers[MOST_LAYERS];
+    gemmepi_network_desc desc;
+    gemmepi_network_args args;
+    const void *w[MOST_LAYERS], *bias[MOST_LAYERS];
+    void *dw[MOST_LAYERS], *dbias[MOST_LAYERS];
+    gemmepi_plan *forward, *backward;
+    pass compare, update;
     double rate;
     void *blocks[MOST_BLOCKS];
     int block_count;
 } network;
-
-/* Up to a multiple of 16 bytes, which is faster on a GPU. */
-static int ld_of(int in) {
-    return (in + 1 + 3) / 4 * 4;
-}
 
 static float *place(network *net, const float *values, size_t count) {
     void *memory;
@@ -140,102 +128,63 @@ static float *zeros(network *net, size_t count) {
     return there;
 }
 
-/* Room for a layer's inputs, with ones behind them. */
-static float *inputs(network *net, int in) {
-    float *values = allocate((size_t)net->batch * (size_t)ld_of(in), sizeof *values);
-    for (int i = 0; i < net->batch; i++)
-        values[i * ld_of(in) + in] = 1;
-    float *there = place(net, values, (size_t)net->batch * (size_t)ld_of(in));
-    free(values);
-    return there;
-}
-
 /* As SIREN's authors have them: sines of sines are as wide as sines, however many layers there are. */
-static float *weights(network *net, int in, int out, int is_first, uint64_t *random) {
-    const double most = is_first ? 1.0 / in : sqrt(6.0 / in) / 30;
-    float *values = allocate((size_t)(in + 1) * (size_t)out, sizeof *values);
-    for (int i = 0; i < (in + is_first) * out; i++)
-        values[i] = (float)(most * (2 * uniform(random) - 1));
-    float *there = place(net, values, (size_t)(in + 1) * (size_t)out);
-    free(values);
-    return there;
+static void draw_weights(const network *net, int i, float *values, uint64_t *random) {
+    const int in = net->sizes[i], out = net->sizes[i + 1];
+    const double most = i == 0 ? 1.0 / in : sqrt(6.0 / in) / 30;
+    for (int j = 0; j < (in + (i == 0)) * out; j++)
+        values[j] = (float)(most * (2 * uniform(random) - 1));
 }
 
-static void make_memory(network *net, const int *sizes, uint64_t *random) {
+static void make_weights(network *net, uint64_t *random) {
     for (int i = 0; i < net->count; i++) {
-        layer *l = &net->layers[i];
-        l->in = sizes[i], l->out = sizes[i + 1];
-        const size_t count = (size_t)(l->in + 1) * (size_t)l->out;
-        l->w = weights(net, l->in, l->out, i == 0, random);
-        l->mean = zeros(net, count), l->square = zeros(net, count);
-        l->x = i ? inputs(net, l->in) : net->coordinates;
-        l->z = zeros(net, (size_t)net->batch * (size_t)l->out);
-        l->dz = zeros(net, (size_t)net->batch * (size_t)l->out);
+        const size_t size = (size_t)(net->sizes[i] + 1) * (size_t)net->sizes[i + 1];
+        net->places[i + 1] = net->places[i] + (size + 3) / 4 * 4; /* at multiples of 16 bytes */
     }
-    net->place = zeros(net, (size_t)net->batch * 4);
-    net->colour = zeros(net, (size_t)net->batch * 3);
+    const size_t all = net->places[net->count];
+    float *values = allocate(all, sizeof *values);
+    for (int i = 0; i < net->count; i++)
+        draw_weights(net, i, values + net->places[i], random);
+    net->weights = place(net, values, all);
+    free(values);
+    net->gradients = zeros(net, all), net->mean = zeros(net, all), net->square = zeros(net, all);
+    net->place = zeros(net, (size_t)net->batch * 2);
+    net->y = zeros(net, (size_t)net->batch * 3), net->dy = zeros(net, (size_t)net->batch * 3);
     net->loss = zeros(net, 1);
 }
 
-/* inputs times weights, and the formula */
-static void make_forward(const network *net, const layer *l, product *p, const char *formula) {
-    start(p, net->batch, l->out, l->in, formula);
-    p->desc.a.ld = ld_of(l->in);
-    p->args.a = l->x, p->args.b = l->w;
-    operand(p, "bias", GEMMEPI_PER_COLUMN, l->w + (size_t)l->in * (size_t)l->out);
-}
-
-/* dy = the next layer's dz times its weights, transposed; from there through this layer's sine. */
-static void make_backward(const network *net, layer *l, const layer *next, const char *gradient) {
-    product *p = &l->backward;
-    start(p, net->batch, next->in, next->out, gradient);
-    p->desc.formula_value = "dy", p->desc.formula_result = "d_z";
-    p->desc.b.transposed = 1;
-    p->args.a = next->dz, p->args.b = next->w, p->args.d = l->dz;
-    operand(p, "z", GEMMEPI_FULL, l->z);
-}
-
-/* g = inputs, transposed, times dz; no gradient is stored: Adam uses it as it is computed, and writes what it reads. */
-static void make_update(network *net, layer *l) {
-    product *p = &l->update;
-    start(p, l->in + 1, l->out, net->batch, adam);
-    p->desc.formula_value = "g", p->desc.formula_result = "w_now";
-    p->desc.a.transposed = 1, p->desc.a.ld = ld_of(l->in);
-    p->args.a = l->x, p->args.b = l->dz, p->args.d = l->w;
-    operand(p, "w", GEMMEPI_FULL, l->w);
-    operand(p, "mean", GEMMEPI_FULL, l->mean);
-    operand(p, "square", GEMMEPI_FULL, l->square);
-    operand(p, "rate", GEMMEPI_NUMBER, gemmepi_number(&net->rate));
-    result(p, "mean_now", GEMMEPI_FULL, l->mean);
-    result(p, "square_now", GEMMEPI_FULL, l->square);
-}
-
-/* The gradient of the sine by z, which is what is saved. */
-static void derive(char *text, size_t size) {
-    const gemmepi_derive_desc desc = {.formula = SINE, .value = "z", .wrt = "z"};
-    const size_t length = gemmepi_derive(&desc, text, size);
-    if (length == 0 || length >= size)
-        fail(SINE, length ? "its gradient is longer than expected" : gemmepi_last_error());
-}
-
-static void make_products(network *net, const char *gradient) {
-    layer *last = &net->layers[net->count - 1];
-    for (layer *l = net->layers; l < last; l++) {
-        make_forward(net, l, &l->forward, sine);
-        result(&l->forward, "z", GEMMEPI_FULL, l->z);
-        l->forward.desc.d.ld = ld_of(l->out);
-        l->forward.args.d = l[1].x;
-        make_backward(net, l, l + 1, gradient);
-        make_update(net, l);
+static void describe(network *net) {
+    for (int i = 0; i < net->count; i++) {
+        const size_t bias = net->places[i] + (size_t)net->sizes[i] * (size_t)net->sizes[i + 1];
+        net->layers[i].width = net->sizes[i + 1];
+        net->layers[i].formula = i + 1 < net->count ? sine : NULL;
+        net->w[i] = net->weights + net->places[i], net->bias[i] = net->weights + bias;
+        net->dw[i] = net->gradients + net->places[i], net->dbias[i] = net->gradients + bias;
     }
-    make_forward(net, last, &last->forward, compare);
-    operand(&last->forward, "target", GEMMEPI_FULL, net->targets);
-    result(&last->forward, "loss", GEMMEPI_SCALAR, net->loss);
-    last->forward.operands[2].accumulate = 1;
-    last->forward.args.d = last->dz;
-    make_update(net, last);
-    make_forward(net, last, &net->drawing, draw);
-    net->drawing.args.d = net->colour;
+    net->desc.rows = net->batch, net->desc.input = net->sizes[0];
+    net->desc.layers = net->layers, net->desc.layer_count = net->count;
+    net->desc.flags = GEMMEPI_NETWORK_BIAS | GEMMEPI_NETWORK_DW | GEMMEPI_NETWORK_SAVED;
+    net->args.w = net->w, net->args.bias = net->bias, net->args.dw = net->dw, net->args.dbias = net->dbias;
+    net->args.y = net->y, net->args.dy = net->dy;
+}
+
+static void make_passes(network *net) {
+    pass *p = &net->compare;
+    start(p, net->batch, 3, compare, "d");
+    operand(p, "y", GEMMEPI_FULL, net->y);
+    operand(p, "target", GEMMEPI_FULL, net->targets);
+    gemmepi_operand *loss = operand(p, "loss", GEMMEPI_SCALAR, net->loss);
+    loss->output = loss->accumulate = 1;
+    p->args.y = net->dy;
+    p = &net->update;
+    start(p, 1, (int)net->places[net->count], adam, "w_now");
+    operand(p, "w", GEMMEPI_FULL, net->weights);
+    operand(p, "g", GEMMEPI_FULL, net->gradients);
+    operand(p, "mean", GEMMEPI_FULL, net->mean), operand(p, "square", GEMMEPI_FULL, net->square);
+    operand(p, "mean_now", GEMMEPI_FULL, net->mean)->output = 1;
+    operand(p, "square_now", GEMMEPI_FULL, net->square)->output = 1;
+    operand(p, "rate", GEMMEPI_NUMBER, gemmepi_number(&net->rate));
+    p->args.y = net->weights;
 }
 
 static void show_planned(void *user, size_t done, size_t count) {
@@ -245,56 +194,45 @@ static void show_planned(void *user, size_t done, size_t count) {
 
 /* Compiles all kernels side by side, then plans. */
 static void make_plans(network *net) {
-    product *all[3 * MOST_LAYERS + 1];
-    gemmepi_any_desc problems[3 * MOST_LAYERS + 1];
-    int count = 0;
-    memset(problems, 0, sizeof problems);
-    for (int i = 0; i < net->count; i++) {
-        layer *l = &net->layers[i];
-        all[count++] = &l->forward, all[count++] = &l->update;
-        if (i + 1 < net->count)
-            all[count++] = &l->backward;
-    }
-    all[count++] = &net->drawing;
-    for (int i = 0; i < count; i++)
-        problems[i].matmul = &all[i]->desc;
-    check(gemmepi_precompile(context, problems, (size_t)count, 0, isatty(2) ? show_planned : NULL, NULL));
-    for (int i = 0; i < count; i++) {
-        check(gemmepi_plan_matmul(context, &all[i]->desc, &all[i]->plan));
-        check(gemmepi_plan_prepare(all[i]->plan, NULL));
-    }
+    const gemmepi_any_desc problems[] = {{.network = &net->desc},
+                                         {.network_backward = &net->desc},
+                                         {.elementwise = &net->compare.desc},
+                                         {.elementwise = &net->update.desc}};
+    gemmepi_plan_details details;
+    check(gemmepi_precompile(context, problems, 4, 0, isatty(2) ? show_planned : NULL, NULL));
+    check(gemmepi_plan_network(context, &net->desc, &net->forward));
+    check(gemmepi_plan_network_backward(context, &net->desc, &net->backward));
+    check(gemmepi_plan_elementwise(context, &net->compare.desc, &net->compare.plan));
+    check(gemmepi_plan_elementwise(context, &net->update.desc, &net->update.plan));
+    gemmepi_plan *const all[] = {net->forward, net->backward, net->compare.plan, net->update.plan};
+    for (int i = 0; i < 4; i++)
+        check(gemmepi_plan_prepare(all[i], NULL));
+    check(gemmepi_plan_info(net->forward, &details));
+    net->args.saved_size = details.saved_size;
+    if (details.saved_size)
+        check(gemmepi_alloc(context, details.saved_size, &net->args.saved));
 }
 
 static void close_network(network *net) {
-    for (int i = 0; i < net->count; i++) {
-        gemmepi_plan_destroy(net->layers[i].forward.plan);
-        gemmepi_plan_destroy(net->layers[i].backward.plan);
-        gemmepi_plan_destroy(net->layers[i].update.plan);
-    }
-    gemmepi_plan_destroy(net->drawing.plan);
+    gemmepi_plan_destroy(net->forward), gemmepi_plan_destroy(net->backward);
+    gemmepi_plan_destroy(net->compare.plan), gemmepi_plan_destroy(net->update.plan);
+    check(gemmepi_free(context, net->args.saved));
     for (int i = 0; i < net->block_count; i++)
         check(gemmepi_free(context, net->blocks[i]));
 }
 
 /* ---- a step ---- */
 
-/* A batch of the picture's pixels from `first` on through the network: dz of the last layer, and the loss is added up. */
+/* A batch of the picture's pixels from `first` on through the network, and what its colours are off: the loss is added up. */
 static void forward(network *net, int first) {
-    layer *last = &net->layers[net->count - 1];
-    net->layers[0].forward.args.a = net->layers[0].update.args.a = net->coordinates + (size_t)first * 4;
-    last->forward.pointers[1] = net->targets + (size_t)first * 3;
-    for (layer *l = net->layers; l <= last; l++)
-        run(&l->forward);
+    net->args.x = net->coordinates + (size_t)first * 2;
+    net->compare.pointers[1] = net->targets + (size_t)first * 3;
+    check(gemmepi_run_network(net->forward, &net->args, NULL));
+    check(gemmepi_run_elementwise(net->compare.plan, &net->compare.args, NULL));
 }
 
-/* dz of all layers, and unless the rate is 0 their updates: each behind the last product that reads its weights. */
 static void backward(network *net) {
-    for (int i = net->count - 1; i >= 0; i--) {
-        if (i > 0)
-            run(&net->layers[i - 1].backward);
-        if (net->rate != 0)
-            run(&net->layers[i].update);
-    }
+    check(gemmepi_run_network_backward(net->backward, &net->args, NULL));
 }
 
 static void clear_loss(network *net) {
@@ -318,37 +256,26 @@ static double loss_at(network *net, float *weight, float value) {
     return read_loss(net);
 }
 
-/* The bare product of an update is the gradient. */
-static void read_gradient(const layer *l, float *gradient, size_t count) {
-    gemmepi_matmul_desc desc = l->update.desc;
-    gemmepi_matmul_args args = {.a = l->update.args.a, .b = l->update.args.b};
-    desc.formula = desc.formula_value = desc.formula_result = NULL;
-    desc.operands = NULL, desc.operand_count = 0;
-    check(gemmepi_alloc(context, count * sizeof *gradient, &args.d));
-    check(gemmepi_matmul(context, &desc, &args, NULL));
-    check(gemmepi_download(context, gradient, args.d, count * sizeof *gradient, NULL));
-    check(gemmepi_free(context, args.d));
-}
-
 /* Some weights and biases of a layer go up, down and back. */
-static void check_layer(network *net, const layer *l) {
-    const size_t count = (size_t)(l->in + 1) * (size_t)l->out;
+static void check_layer(network *net, int i) {
+    const size_t count = (size_t)(net->sizes[i] + 1) * (size_t)net->sizes[i + 1];
     float *w = allocate(count, sizeof *w), *gradient = allocate(count, sizeof *gradient);
+    float *there = net->weights + net->places[i];
     double worst = 0, largest = 0;
     forward(net, 0);
     backward(net);
-    read_gradient(l, gradient, count);
-    check(gemmepi_download(context, w, l->w, count * sizeof *w, NULL));
-    for (size_t i = count - 1; i < count; i -= (count + 11) / 12) { /* below 0 it is huge */
-        const float up = w[i] + 1e-3f, down = w[i] - 1e-3f;
-        const double rise = loss_at(net, &l->w[i], up) - loss_at(net, &l->w[i], down);
+    check(gemmepi_download(context, gradient, net->dw[i], count * sizeof *gradient, NULL));
+    check(gemmepi_download(context, w, there, count * sizeof *w, NULL));
+    for (size_t j = count - 1; j < count; j -= (count + 11) / 12) { /* below 0 it is huge */
+        const float up = w[j] + 1e-3f, down = w[j] - 1e-3f;
+        const double rise = loss_at(net, there + j, up) - loss_at(net, there + j, down);
         const double slope = rise / ((double)up - (double)down);
-        loss_at(net, &l->w[i], w[i]);
-        worst = fmax(worst, fabs((double)gradient[i] - slope));
+        loss_at(net, there + j, w[j]);
+        worst = fmax(worst, fabs((double)gradient[j] - slope));
         largest = fmax(largest, fabs(slope));
     }
-    printf("layer of %3d to %3d: its gradient is the slope of the loss within %.0e of the largest\n", l->in,
-           l->out, worst / largest);
+    printf("layer of %3d to %3d: its gradient is the slope of the loss within %.0e of the largest\n",
+           net->sizes[i], net->sizes[i + 1], worst / largest);
     if (!(worst < 0.02 * largest)) /* a NaN too */
         fail("gradient", "it is not the slope of the loss");
     free(w);
@@ -357,28 +284,27 @@ static void check_layer(network *net, const layer *l) {
 
 /* ---- learning ---- */
 
-/* Where pixel i of a picture is, from -1 to 1 each way, then the one. */
-static void locate(int i, int width, int height, float to[4]) {
+/* Where pixel i of a picture is, from -1 to 1 each way. */
+static void locate(int i, int width, int height, float to[2]) {
     to[0] = (float)(2 * (i % width + 0.5) / width - 1);
     to[1] = (float)(2 * (i / width + 0.5) / height - 1);
-    to[2] = 1, to[3] = 0;
 }
 
 /* The picture's pixels in random order, so that each batch is of the whole picture. */
 static void place_picture(network *net, const picture *p, uint64_t *random) {
     const size_t count = (size_t)net->pixels;
-    float *x = allocate(count, 4 * sizeof *x), *y = allocate(count, 3 * sizeof *y);
+    float *x = allocate(count, 2 * sizeof *x), *y = allocate(count, 3 * sizeof *y);
     int *order = allocate(count, sizeof *order);
     for (int i = 0; i < net->pixels; i++) {
         const int other = (int)(uniform(random) * (i + 1));
         order[i] = order[other], order[other] = i;
     }
     for (int i = 0; i < net->pixels; i++) {
-        locate(order[i], p->width, p->height, &x[4 * i]);
+        locate(order[i], p->width, p->height, &x[2 * i]);
         for (int j = 0; j < 3; j++)
             y[3 * i + j] = (float)p->rgb[3 * order[i] + j] / 127.5f - 1;
     }
-    net->coordinates = place(net, x, count * 4);
+    net->coordinates = place(net, x, count * 2);
     net->targets = place(net, y, count * 3);
     free(x), free(y), free(order);
 }
@@ -409,6 +335,7 @@ static void learn(network *net, int epochs, double rate) {
         net->rate *= sqrt(1 - pow(0.999, step)) / (1 - pow(0.9, step));
         forward(net, first < most ? first : most);
         backward(net);
+        check(gemmepi_run_elementwise(net->update.plan, &net->update.args, NULL));
         if (step % batches)
             continue;
         const double mean = read_loss(net) / (3.0 * batches * net->batch);
@@ -422,20 +349,18 @@ static void learn(network *net, int epochs, double rate) {
 /* What the network makes of a picture of any size. */
 static picture drawn(network *net, int width, int height) {
     const int batch = net->batch, pixels = width * height;
-    float *x = allocate((size_t)batch, 4 * sizeof *x), *y = allocate((size_t)batch, 3 * sizeof *y);
+    float *x = allocate((size_t)batch, 2 * sizeof *x), *y = allocate((size_t)batch, 3 * sizeof *y);
     picture p = new_picture(width, height);
-    net->layers[0].forward.args.a = net->place;
+    net->args.x = net->place;
     for (int i = 0; i < pixels; i += batch) {
         const int first = i < pixels - batch ? i : pixels - batch;
         for (int j = 0; j < batch; j++)
-            locate(first + j, width, height, &x[4 * j]);
-        check(gemmepi_upload(context, net->place, x, (size_t)batch * 4 * sizeof *x, NULL));
-        for (int l = 0; l + 1 < net->count; l++)
-            run(&net->layers[l].forward);
-        run(&net->drawing);
-        check(gemmepi_download(context, y, net->colour, (size_t)batch * 3 * sizeof *y, NULL));
+            locate(first + j, width, height, &x[2 * j]);
+        check(gemmepi_upload(context, net->place, x, (size_t)batch * 2 * sizeof *x, NULL));
+        check(gemmepi_run_network(net->forward, &net->args, NULL));
+        check(gemmepi_download(context, y, net->y, (size_t)batch * 3 * sizeof *y, NULL));
         for (int j = 0; j < 3 * batch; j++)
-            p.rgb[3 * first + j] = (unsigned char)(127.5f * (y[j] + 1) + 0.5f);
+            p.rgb[3 * first + j] = (unsigned char)(127.5f * (fminf(fmaxf(y[j], -1), 1) + 1) + 0.5f);
     }
     free(x), free(y);
     return p;
@@ -506,20 +431,30 @@ static int open_context(int device) {
     return details.is_host;
 }
 
+/* What the network's backward makes of the sine. */
+static void show_gradient(void) {
+    const gemmepi_derive_desc desc = {.formula = sine, .value = "v", .wrt = "v"};
+    char gradient[256];
+    const size_t length = gemmepi_derive(&desc, gradient, sizeof gradient);
+    if (length == 0 || length >= sizeof gradient)
+        fail(sine, length ? "its gradient is longer than expected" : gemmepi_last_error());
+    printf("formula: %s\ngradient: %s\n", sine, gradient);
+}
+
 static void make_network(network *net, const picture *p, int is_small, uint64_t *random) {
     static const int sizes[2][MOST_LAYERS + 1] = {{2, 256, 256, 256, 3}, {2, 64, 64, 3}};
     const int batch = is_small ? 512 : 4096;
-    char gradient[256];
     net->count = is_small ? 3 : 4;
     net->pixels = p->width * p->height;
     net->batch = net->pixels < batch ? net->pixels : batch;
-    derive(gradient, sizeof gradient);
-    printf("%d x %d pixels, %d sines in each of %d layers\n", p->width, p->height, sizes[is_small][1],
+    memcpy(net->sizes, sizes[is_small], sizeof net->sizes);
+    printf("%d x %d pixels, %d sines in each of %d layers\n", p->width, p->height, net->sizes[1],
            net->count - 1);
-    printf("formula: %s\ngradient: %s\n", sine, gradient);
+    show_gradient();
     place_picture(net, p, random);
-    make_memory(net, sizes[is_small], random);
-    make_products(net, gradient);
+    make_weights(net, random);
+    describe(net);
+    make_passes(net);
     make_plans(net);
 }
 
@@ -552,7 +487,7 @@ int main(int argc, char **argv) {
     network *net = allocate(1, sizeof *net);
     make_network(net, &p, is_small, &random);
     for (int i = 0; i < net->count; i++)
-        check_layer(net, &net->layers[i]);
+        check_layer(net, i);
     const double began = seconds();
     learn(net, o.epochs, is_small ? 2e-3 : 1e-3);
     printf("%d epochs in %.1f s\n", o.epochs, seconds() - began);
