@@ -1125,7 +1125,7 @@ typedef struct gemmepi_network_desc {
     gemmepi_dtype bias_dtype;     /* F32, F16 or BF16 (F64 in F64); 0: dtype */
     gemmepi_dtype gradient_dtype; /* of dw and dbias, likewise */
     int64_t x_ld, y_ld;           /* elements from one row to the next, of dx and dy, too; 0: dense */
-    size_t alignment;             /* that pointers have, 1 to 256, a power of two; 0: 16. Also of one-shot calls */
+    size_t alignment;             /* bytes that all pointers are multiples of, as in gemmepi_matmul_desc; 0: 16, also in one-shot calls */
 
     /* What the first layer multiplies is made of x, which is called a: the text of gemmepi_linear_desc.a.formula, for instance
        "sin(frequency * a + phase)"; its operands are those of layers[0], each for the text that reads it. NULL: x itself */
@@ -39694,7 +39694,7 @@ static gemmepi_status gpi__list_networks_ends(const gpi__network_plan *network,
   given[GPI__N_SAVED] = args->saved;
   for (kind = 0; kind < GPI__N_ALONE && !status; kind++) {
     const gpi__view *view = kind == GPI__N_X || kind == GPI__N_DX ? &task->x : &task->y;
-    gpi__network_place place = {kind, 0, 0, task->alignment, view->bytes, view};
+    gpi__network_place place = {kind, 0, 0, view->alignment, view->bytes, view};
     place.is_written = kind == GPI__N_Y || kind == GPI__N_DX;
     if (kind == GPI__N_SAVED) {
       place.is_written = !backward;
@@ -39723,7 +39723,7 @@ static gpi__network_place gpi__place_of_layer(const gpi__network_task *task, int
   int32_t dtype = is_gradient ? task->gradient_dtype : is_vector ? task->bias_dtype : task->dtype;
   int size = (int)gemmepi_dtype_size((gemmepi_dtype)dtype);
   place.bytes = (is_vector ? 1 : layer->inputs) * layer->width * size;
-  if (is_vector)
+  if (place.alignment < size)
     place.alignment = size;
   return place;
 }

@@ -54,7 +54,7 @@ typedef struct gemmepi_network_desc {
     gemmepi_dtype bias_dtype;     /* F32, F16 or BF16 (F64 in F64); 0: dtype */
     gemmepi_dtype gradient_dtype; /* of dw and dbias, likewise */
     int64_t x_ld, y_ld;           /* elements from one row to the next, of dx and dy, too; 0: dense */
-    size_t alignment;             /* that pointers have, 1 to 256, a power of two; 0: 16. Also of one-shot calls */
+    size_t alignment;             /* bytes that all pointers are multiples of, as in gemmepi_matmul_desc; 0: 16, also in one-shot calls */
 
     /* What the first layer multiplies is made of x, which is called a: the text of gemmepi_linear_desc.a.formula, for instance
        "sin(frequency * a + phase)"; its operands are those of layers[0], each for the text that reads it. NULL: x itself */

@@ -141,7 +141,7 @@ static gemmepi_status gpi__list_networks_ends(const gpi__network_plan *network,
     given[GPI__N_SAVED] = args->saved;
     for (kind = 0; kind < GPI__N_ALONE && !status; kind++) {
         const gpi__view *view = kind == GPI__N_X || kind == GPI__N_DX ? &task->x : &task->y;
-        gpi__network_place place = {kind, 0, 0, task->alignment, view->bytes, view};
+        gpi__network_place place = {kind, 0, 0, view->alignment, view->bytes, view};
         place.is_written = kind == GPI__N_Y || kind == GPI__N_DX;
         if (kind == GPI__N_SAVED) {
             place.is_written = !backward;
@@ -170,7 +170,7 @@ static gpi__network_place gpi__place_of_layer(const gpi__network_task *task, int
     int32_t dtype = is_gradient ? task->gradient_dtype : is_vector ? task->bias_dtype : task->dtype;
     int size = (int)gemmepi_dtype_size((gemmepi_dtype)dtype);
     place.bytes = (is_vector ? 1 : layer->inputs) * layer->width * size;
-    if (is_vector)
+    if (place.alignment < size)
         place.alignment = size;
     return place;
 }

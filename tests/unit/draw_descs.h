@@ -6,9 +6,9 @@
 
 #include <ctype.h>
 
-typedef enum kind { PRODUCT, GROUPED, FORWARD, BACKWARD, OPERATION, KINDS } kind;
+typedef enum kind { PRODUCT, GROUPED, FORWARD, BACKWARD, OPERATION, NETWORK, NETWORK_BACKWARD, KINDS } kind;
 
-enum { MOST_TENSORS = 9 + GPI__FORMULA_OPERANDS, MOST_DRAWN_OPERANDS = 40 };
+enum { MOST_TENSORS = 9 + GPI__FORMULA_OPERANDS, MOST_DRAWN_OPERANDS = 40, MOST_DRAWN_LAYERS = 17 };
 
 /* A desc and all that it points to. */
 static struct {
@@ -19,8 +19,10 @@ static struct {
         gemmepi_grouped_desc grouped;
         gemmepi_linear_desc layer;
         gemmepi_elementwise_desc operation;
+        gemmepi_network_desc network;
     } desc;
-    gemmepi_linear_desc before; /* of the layer */
+    gemmepi_network_layer layers[MOST_DRAWN_LAYERS]; /* of the network; the first alone has operands */
+    gemmepi_linear_desc before;                      /* of the layer */
     gemmepi_operand operands[MOST_DRAWN_OPERANDS];
     int operand_count, tensor_count;
     gemmepi_tensor tensors[MOST_TENSORS];
@@ -166,6 +168,15 @@ static void read_operand_for_value(void) {
             *at = 'r';
         at++;
     }
+}
+
+static void take_formula(const char *given, int64_t rows, int64_t columns) {
+    int i;
+    snprintf(text, sizeof text, "%s", given);
+    memset(drawn.operands, 0, sizeof drawn.operands);
+    drawn.operand_count = operands_of(text, drawn.operands);
+    for (i = 0; i < drawn.operand_count; i++)
+        draw_operand(&drawn.operands[i], rows, columns);
 }
 
 static void draw_formula(int64_t rows, int64_t columns, int has_value) {
@@ -559,6 +570,45 @@ static gemmepi_elementwise_desc any_formula_operation(void) {
     return desc;
 }
 
+/* >>networks */
+
+static gemmepi_network_desc any_network(void) {
+    static const uint64_t flags[] = {GEMMEPI_NETWORK_BIAS,  GEMMEPI_NETWORK_TRANSPOSED, GEMMEPI_NETWORK_SAVED,
+                                     GEMMEPI_NETWORK_DX,    GEMMEPI_NETWORK_DW,         GEMMEPI_ACCUMULATE_DX,
+                                     GEMMEPI_ACCUMULATE_DW, GEMMEPI_BATCH_INVARIANT,    GEMMEPI_RELAXED};
+    static const gemmepi_epilogue activations[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_TANH,
+                                                   GEMMEPI_SILU};
+    static const char *const formulas[] = {"d = sin(30 * v)", "d = v * sigmoid(k * v)", "d = v + r",
+                                           "d = 2 * v"};
+    gemmepi_network_desc desc;
+    int i;
+    memset(&desc, 0, sizeof desc);
+    desc.rows = extent(), desc.input = one_in(12) ? extent() : 1 + below(draw_is_modest ? 9 : 300);
+    desc.layers = drawn.layers, desc.layer_count = one_in(16) ? below(18) : 1 + below(5);
+    desc.dtype = one_in(12) ? dtypes[below((int)GPI__COUNT(dtypes))] : dtypes[below(4)];
+    for (i = 0; i < (int)GPI__COUNT(flags); i++)
+        desc.flags |= one_in(i == 5 || i == 6 ? 8 : 2) ? flags[i] : 0;
+    for (i = 0; i < MOST_DRAWN_LAYERS; i++) {
+        drawn.layers[i].width = one_in(20) ? extent() : 1 + below(draw_is_modest ? 9 : 200);
+        if (i > 0 && one_in(3))
+            drawn.layers[i].formula = formulas[3 * below(2)];
+        else
+            drawn.layers[i].activation = activations[below((int)GPI__COUNT(activations))];
+    }
+    if (one_in(2)) {
+        if (one_in(3))
+            draw_formula(desc.rows, drawn.layers[0].width, 1), draw_gradients();
+        else
+            take_formula(formulas[below((int)GPI__COUNT(formulas))], desc.rows, drawn.layers[0].width);
+        drawn.layers[0].activation = 0, drawn.layers[0].formula = text;
+        drawn.layers[0].operands = drawn.operands, drawn.layers[0].operand_count = drawn.operand_count;
+    }
+    desc.gradient_dtype = desc.dtype != GEMMEPI_F64 && one_in(2) ? GEMMEPI_F32 : GEMMEPI_DTYPE_DEFAULT;
+    desc.x_ld = one_in(3) ? stride_for(desc.input) : 0;
+    desc.alignment = one_in(4) ? (size_t)1 << below(9) : 0;
+    return desc;
+}
+
 /* >>any */
 
 #define POINTERS(type, ...) static const size_t pointers_of_##type[] = {__VA_ARGS__}
@@ -575,6 +625,8 @@ POINTERS(operation, offsetof(gemmepi_elementwise_desc, a), offsetof(gemmepi_elem
          offsetof(gemmepi_elementwise_desc, db), offsetof(gemmepi_elementwise_desc, dw),
          offsetof(gemmepi_elementwise_desc, y_transposed), offsetof(gemmepi_elementwise_desc, formula),
          offsetof(gemmepi_elementwise_desc, operands), offsetof(gemmepi_elementwise_desc, formula_result));
+POINTERS(network, offsetof(gemmepi_network_desc, layers), offsetof(gemmepi_network_desc, input_formula));
+POINTERS(network_layer, offsetof(gemmepi_network_layer, formula), offsetof(gemmepi_network_layer, operands));
 POINTERS(operand, offsetof(gemmepi_operand, name), offsetof(gemmepi_operand, tensor));
 POINTERS(tensor, offsetof(gemmepi_tensor, data), offsetof(gemmepi_tensor, shape),
          offsetof(gemmepi_tensor, stride));
@@ -594,6 +646,10 @@ static void spoil_drawn(void) {
         SPOIL(drawn.desc.product, product);
     else if (drawn.kind == OPERATION)
         SPOIL(drawn.desc.operation, operation);
+    else if (drawn.kind >= NETWORK && one_in(2))
+        SPOIL(drawn.layers[below(3)], network_layer);
+    else if (drawn.kind >= NETWORK)
+        SPOIL(drawn.desc.network, network);
     else if (one_in(3))
         SPOIL(drawn.before, layer);
     else
@@ -601,6 +657,12 @@ static void spoil_drawn(void) {
     if (drawn.kind == GROUPED && one_in(2))
         spoil(&drawn.desc.grouped.groups, sizeof drawn.desc.grouped - offsetof(gemmepi_grouped_desc, groups),
               NULL, 0);
+}
+
+/* Few networks, each of which is many plans, from the bytes that no other kind needs. */
+static kind draw_kind(void) {
+    unsigned value = draw_byte();
+    return value < 230 ? (kind)(value % NETWORK) : (kind)(NETWORK + value % 2);
 }
 
 static void draw_desc(kind of_kind) {
@@ -615,6 +677,10 @@ static void draw_desc(kind of_kind) {
         break;
     case OPERATION:
         drawn.desc.operation = one_in(2) ? any_formula_operation() : any_operation();
+        break;
+    case NETWORK:
+    case NETWORK_BACKWARD:
+        drawn.desc.network = any_network();
         break;
     default:
         drawn.desc.layer = any_layer();
