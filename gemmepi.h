@@ -39096,7 +39096,7 @@ static gemmepi_linear_desc gpi__bare_layer(const gemmepi_network_desc *desc, int
     gpi__place_first_input(desc, &layer);
   layer.b = gpi__networks_matrix(desc->dtype, 0);
   layer.db = gpi__networks_matrix(desc->gradient_dtype, 0);
-  layer.b.transposed = layer.db.transposed = (desc->flags & GEMMEPI_NETWORK_TRANSPOSED) != 0;
+  layer.b.transposed = (desc->flags & GEMMEPI_NETWORK_TRANSPOSED) != 0;
   layer.y = layer.dy =
     gpi__networks_matrix(desc->dtype, is_last ? desc->y_ld : gpi__inner_ld(desc, of->width));
   layer.preact = gpi__networks_matrix(gpi__p_is_mask(desc, i) ? GEMMEPI_DTYPE_DEFAULT : desc->dtype, gpi__p_ld(desc, i));
