@@ -11,6 +11,7 @@
 #include "fp8.c"
 #include "grouped.c"
 #include "linear.c"
+#include "network.c"
 #include "products.c"
 #include "random.c"
 #include "report.h"
@@ -206,6 +207,7 @@ static void choose_rows(void) {
     int i;
     elementwise_rows(&all);
     linear_rows(&all);
+    network_rows(&all);
     formula_rows(&all);
     fp8_rows(&all);
     weights_rows(&all);
