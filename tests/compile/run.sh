@@ -435,6 +435,7 @@ gemmepi_status uses(void) {
 }
 END
 sed 's/gemmepi_linear(/gemmepi_elementwise(/' uses_layers.c >uses_operations.c
+sed 's/gemmepi_linear(/gemmepi_network(/' uses_layers.c >uses_networks.c
 cat >uses_formulas.c <<'END'
 #include "gemmepi.h"
 size_t uses(void);
@@ -571,6 +572,8 @@ options_of() { # COMPILER STANDARD
     attempt "$1 -std=$2: NO_HOST and all these" compile "$1" "$2" -O0 implementation.c i.o -DGEMMEPI_NO_HOST $options
     attempt "$1 -std=$2: layers that are left out are not declared" \
         is_left_out "$1" "$2" uses_layers.c -DGEMMEPI_NO_LINEAR
+    attempt "$1 -std=$2: networks that are left out are not declared" \
+        is_left_out "$1" "$2" uses_networks.c -DGEMMEPI_NO_NETWORK
     attempt "$1 -std=$2: operations that are left out are not declared" \
         is_left_out "$1" "$2" uses_operations.c -DGEMMEPI_NO_LINEAR -DGEMMEPI_NO_ELEMENTWISE
     attempt "$1 -std=$2: formulas that are left out are not declared" \
