@@ -143,7 +143,7 @@ static void calls_find_the_plan_of_the_last_one(void) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         program p;
-        long compiled = 0;
+        long compiled = 0, allocated = 0;
         size_t plans = 0;
         for (again = 0; again < 2; again++) {
             program other; /* the same at another address */
@@ -151,13 +151,14 @@ static void calls_find_the_plan_of_the_last_one(void) {
             make_program(&other, forms[i / 2].flags, forms[i / 2].formula);
             CHECK(call_program(context, again ? &other : &p, i & 1) == GEMMEPI_OK, "%d: %s", i,
                   gemmepi_last_error());
-            CHECK(!again || (gpu.compilations == compiled && context->plans.count == plans),
+            CHECK(!again || (gpu.compilations == compiled && context->plans.count == plans &&
+                             allocations == allocated),
                   "%d: it was planned again", i);
-            compiled = gpu.compilations, plans = context->plans.count;
+            compiled = gpu.compilations, plans = context->plans.count, allocated = allocations;
         }
         p.layers[1].width = 32;
-        CHECK(call_program(context, &p, i & 1) == GEMMEPI_OK && context->plans.count == plans + 1, "%d: %s",
-              i, gemmepi_last_error());
+        CHECK(call_program(context, &p, i & 1) == GEMMEPI_OK && context->plans.count > plans, "%d: %s", i,
+              gemmepi_last_error());
         gemmepi_destroy(context);
         nothing_is_left();
     }
