@@ -1110,7 +1110,8 @@ typedef struct gemmepi_network_layer {
    the same for both directions. What is in it is for a backward of the same desc, context and version alone; of flags only DX, DW, ACCUMULATE_DX
    and ACCUMULATE_DW may differ.
 
-   How it runs: a layer at a time, by the plans of gemmepi_linear, with what is between layers in workspace; the derivative of
+   How it runs: narrow networks of 16 bits in one kernel on a GPU (docs/networks.md says which; gemmepi_plan_explain, whether and why
+   not), which gives a row's y and dx the same bits whatever the number of rows. Others a layer at a time, by the plans of gemmepi_linear, with what is between layers in workspace; the derivative of
    each layer's activation is in the product that makes its dy, if not both the last layer and the one before have formulas.
    Every layer has the bounds of gemmepi_linear, with its y as stored; docs/numerics.md has the bound of a whole network. */
 typedef struct gemmepi_network_desc {
@@ -10570,6 +10571,33 @@ typedef struct gpi__scaled_params {
   void *partials; /* an amax of each block */
 } gpi__scaled_params;
 
+/* network.cu, network_backward.cu, network_sums.cu: a layer's operands come one after another, of a NUMBER the number alone. */
+#define GPI__NETWORK_MOST 16
+#define GPI__NETWORK_PLACES 24
+
+typedef struct gpi__network_operand {
+  const void *data;
+  long long ld;
+  double number;
+} gpi__network_operand;
+
+typedef struct gpi__network_params {
+  const void *x, *dy;
+  void *y, *dx;
+  long long x_ld, y_ld; /* of dx, too; of dy */
+  int rows;
+  const void *w[GPI__NETWORK_MOST], *bias[GPI__NETWORK_MOST];
+  float parameter[GPI__NETWORK_MOST]; /* of activations */
+  gpi__network_operand places[GPI__NETWORK_PLACES];
+  float *partials; /* backward: of each block its sums of dw and dbias of all layers */
+} gpi__network_params;
+
+typedef struct gpi__network_sums_params {
+  const float *partials;
+  void *dw[GPI__NETWORK_MOST], *dbias[GPI__NETWORK_MOST];
+  int count; /* of blocks */
+} gpi__network_sums_params;
+
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
  names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
 /* clang-format off */
@@ -17281,7 +17309,7 @@ static const gpi__source gpi__sources[] = {
 "gpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\n"
 "long long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\n"
 "double parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\n"
-"const float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n#endif\n"}},
+"const float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n#define GPI__NETWORK_MOST 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_MOST],*bias[GPI__NETWORK_MOST];\nfloat parameter[GPI__NETWORK_MOST];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\ntypedef struct gpi__network_sums_params{\nconst float*partials;\nvoid*dw[GPI__NETWORK_MOST],*dbias[GPI__NETWORK_MOST];\nint count;\n}gpi__network_sums_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1;\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n"
@@ -17460,6 +17488,53 @@ static const gpi__source gpi__sources[] = {
 "largest=largest_of_warp(of_warps[threadIdx.x%(THREADS/32)]);\n}\nreturn largest;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_quantise(GEMMEPI_PARAMS gpi__quantise_params p){\nlong long spans=BY_ROWS?1:(p.columns+SCALE_STEPS-1)/SCALE_STEPS;\nlong long span=(long long)blockIdx.x*SPANS_OF_BLOCK+threadIdx.x/LANES;\nlong long rest=span/p.rows,row=span-rest*p.rows,item=rest/spans,first=(rest-item*spans)*SCALE_STEPS;\nafter_launches_before();\nif(item>=p.items)\nreturn;\nlong long left=p.columns-first,count=BY_ROWS||left<SCALE_STEPS?left:SCALE_STEPS;\nconst float*x=(const float*)p.x.data+item*p.x.stride +row*p.x.ld+first;\nD*d=(D*)p.d.data+item*p.d.stride +row*p.d.ld+first;\nlong long begin=threadIdx.x%LANES*TAKEN;\nWords<F32,TAKEN>kept[KEPT?KEPT:1];\nu32 largest=0;\n#pragma unroll\nfor(int k=0;k<KEPT;k++)\nif(begin+k*LANES*TAKEN<count)\nkept[k]=read_four(x+begin+k*LANES*TAKEN,count-begin-k*LANES*TAKEN);\n"
 "auto four_at=[&](long long i,int k){return KEPT?kept[k]:read_four(x+i,count-i);};\n#pragma unroll KEPT ? KEPT : 1\nfor(long long k=0;KEPT?k<KEPT:begin+k*LANES*TAKEN<count;k++){\nlong long i=begin+k*LANES*TAKEN;\nF32 values[TAKEN];\nif(i>=count)\nbreak;\nwords_to_acc(four_at(i,(int)k),values);\nkeep_largest(values,TAKEN,largest);\n}\nfloat scale=scale_of_amax<D>(largest_of_span(largest)),factor=factor_of_scale(scale);\nif(threadIdx.x%LANES==0)\np.scale[item*p.scale_stride +first/SCALE_STEPS*p.rows+row]=scale;\n#pragma unroll KEPT ? KEPT : 1\nfor(long long k=0;KEPT?k<KEPT:begin+k*LANES*TAKEN<count;k++){\nlong long i=begin+k*LANES*TAKEN;\nF32 values[TAKEN];\nif(i>=count)\nbreak;\nwords_to_acc(four_at(i,(int)k),values);\n#pragma unroll\nfor(int e=0;e<TAKEN;e++)\nvalues[e]*=factor;\nRun<D,TAKEN>run=run_from_acc<D>(values);\nif(GEMMEPI_ALIGNED&&count-i>=TAKEN)\n*reinterpret_cast<Words<D,TAKEN> *>(d+i)=words_of(run);\nelse\n#pragma unroll\nfor(int e=0;e<TAKEN;e++)\nif(e<count-i)\n"
 "d[i+e]=run.at[e];\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(1024)gemmepi_history(GEMMEPI_PARAMS gpi__history_params p){\n__shared__ u32 of_warps[32];\nafter_launches_before();\nu32 i=threadIdx.x,amax=i<(u32)p.count?magnitude(p.history[i]):0;\nu32 finite=amax<0x7f800000?amax:0,largest=largest_of_warp(finite);\nif(i%32==0)\nof_warps[i/32]=largest;\n__syncthreads();\nif(i+1<(u32)p.count)\np.history[i+1]=__uint_as_float(amax);\nif(i>=32)\nreturn;\nlargest=largest_of_warp(i<blockDim.x/32?of_warps[i]:0);\nif(i==0){\nfloat scale=scale_of_amax<D>(largest);\np.history[0]=0;\n*p.scale=scale;\n*p.reciprocal=factor_of_scale(scale);\n}\n}\n"}},
+#endif
+#ifndef GEMMEPI_NO_NETWORK
+{"network.cu",
+{
+"#line 1 \"src/kernels/network.cu\"\n\n\n\n\n#include \"network.cuh\"\n\ntemplate<int Segment>struct Segment_of;\n#define NETWORK_SEGMENT(segment, first, count, name) \\\ntemplate<>struct Segment_of<segment>{                                                                                    \\\nstatic constexpr int FIRST=first,COUNT=count;                                                                      \\\nstatic DEVICE void apply(const gpi__network_operand*places,const Part&part,float parameter,float(&v)[VALUES]){\\\nname::apply(places,part,parameter,v,v);                                                                         \\\n}                                                                                                                       \\\n};\nNETWORK_SEGMENTS(NETWORK_SEGMENT)\n\n\ntemplate<int Segment,int In,int Out>\nDEVICE void run_layer(const gpi__network_params&p,int number,int row,u32 shared,const Fragments&a,Fragments&d){\ntypedef Segment_of<Segment>S;\n"
+"constexpr int place=FIRST_PLACES[S::FIRST],places=FIRST_PLACES[S::FIRST+1]-place;\nu32 weights=shared+weights_before(S::FIRST)+number*weight_bytes(S::FIRST);\nu32 bias=shared+BIAS_AT+(columns_before(S::FIRST)+number*steps_of(Out)*16)*4;\n#pragma unroll\nfor(int step=0;step<steps_of(Out);step++){\nfloat v[VALUES];\nPart part={row,first_of_step<Out>(step),p.rows,Out,In};\nsum_products<In,Out>(a,step,weights,bias,v);\nS::apply(p.places+place +number*places,part,p.parameter[S::FIRST+number],v);\ncut_columns<Out>(part,v);\nkeep_values(v,step,d);\n}\n}\ntemplate<int Segment>DEVICE void run_segments(const gpi__network_params&p,int row,u32 shared,Fragments&a){\ntypedef Segment_of<Segment>S;\nconstexpr int in=WIDTHS[S::FIRST],out=WIDTHS[S::FIRST+1];\n#pragma unroll 1\nfor(int number=0;number<S::COUNT;number++){\nFragments d;\nrun_layer<Segment,in,out>(p,number,row,shared,a,d);\na=d;\n}\nif constexpr(S::FIRST+S::COUNT<LAYERS)\nrun_segments<Segment+1>(p,row,shared,a);\n}\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS,NETWORK_BLOCKS)gemmepi_network(GEMMEPI_PARAMS gpi__network_params params){\nextern __shared__ __align__(128)u8 memory[];\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nint tile=blockIdx.x*WARPS+threadIdx.x/32;\nafter_launches_before();\nload_biases<0>(params,shared);\nload_layers<0>(params,shared);\n__syncthreads();\nfor(;tile*(long long)WARP_ROWS<params.rows;tile +=gridDim.x*WARPS){\nint row=tile*WARP_ROWS+(int)threadIdx.x%32/4;\nFragments a;\nread_rows<WIDTHS[0],NETWORK_X_ALIGNED>(params.x,params.x_ld,row,params.rows,a);\nrun_segments<0>(params,row,shared,a);\nwrite_rows<WIDTHS[LAYERS],NETWORK_Y_ALIGNED>(params.y,params.y_ld,row,params.rows,a);\n}\n}\n"}},
+{"network.cuh",
+{
+"#line 1 \"src/kernels/network.cuh\"\n#line 8\n#pragma once\n#pragma once\n#include \"formula_kinds.cuh\"\n#include \"types.cuh\"\n#include \"network_function.cuh\"\n#include \"params.h\"\n#include \"activation.cuh\"\n\ntypedef NETWORK_ELEMENT Element;\nconstexpr int LAYERS=NETWORK_LAYERS,WIDTHS[]={NETWORK_WIDTHS},FIRST_PLACES[]={NETWORK_FIRST_PLACES};\nconstexpr int WARPS=NETWORK_WARPS,THREADS=WARPS*32,ROW_BLOCKS=NETWORK_ROW_BLOCKS,WARP_ROWS=ROW_BLOCKS*16;\nconstexpr bool HAS_BIAS=NETWORK_HAS_BIAS,TRANSPOSED=NETWORK_TRANSPOSED;\nconstexpr int VALUES=ROW_BLOCKS*8;\n\n__device__ constexpr int steps_of(int width){\nreturn(width+15)/16;\n}\n__device__ constexpr int weight_bytes(int layer){\nreturn steps_of(WIDTHS[layer])*steps_of(WIDTHS[layer+1])*512;\n}\n__device__ constexpr int weights_before(int layer){\nint bytes=0;\nfor(int i=0;i<layer;i++)\nbytes+=weight_bytes(i);\nreturn bytes;\n}\n__device__ constexpr int columns_before(int layer){\nint columns=0;\nfor(int i=0;i<layer;i++)\n"
+"columns+=steps_of(WIDTHS[i+1])*16;\nreturn columns;\n}\n__device__ constexpr int most_steps(){\nint most=1;\nfor(int i=0;i<=LAYERS;i++)\nmost=steps_of(WIDTHS[i])>most?steps_of(WIDTHS[i]):most;\nreturn most;\n}\nconstexpr int STEPS=most_steps(),BIAS_AT=weights_before(LAYERS),SHARED_OF_WEIGHTS=BIAS_AT+(HAS_BIAS?columns_before(LAYERS)*4:0);\n\n\nstruct Fragments{\nu32 at[STEPS][ROW_BLOCKS][4];\n};\n\n\nstruct Part{\nint row,column,rows,columns,depth;\n};\n\n\n\nDEVICE u32 pack(float first,float second){\nu32 two;\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<Element,F16>)\nasm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(two): \"f\"(second),\"f\"(first));\n#else\nElement x,y;\nfrom_f32(first,x);\nfrom_f32(second,y);\ntwo=(u32)x.bits|(u32)y.bits<<16;\n#endif\nreturn two;\n}\nDEVICE void unpack(u32 two,float&first,float&second){\nif constexpr(SAME<Element,BF16>){\nfirst=__uint_as_float(two<<16);\n"
+"second=__uint_as_float(two&0xffff0000);\n}else{\nfirst=to_f32(Element{(u16)two});\nsecond=to_f32(Element{(u16)(two>>16)});\n}\n}\ntemplate<bool Turned>DEVICE void load_block(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void put_word(u32 to,u32 word){\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to),\"r\"(word): \"memory\");\n}\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<Element,BF16>)\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+": \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\nelse\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\nasm(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n\n\n\n\n__device__ constexpr int columns_of_run(int width,int step){\nreturn(step/2+1)*32<=steps_of(width)*16?8:4;\n}\ntemplate<int Width>DEVICE int first_of_step(int step){\nint lane=threadIdx.x%4;\nreturn columns_of_run(Width,step)==8?step/2*32+lane*8+step%2*4:step*16+lane*4;\n}\n"
+"template<int Width>DEVICE u32 position_of(u32 column){\n",
+"constexpr u32 wide=steps_of(Width)/2*32;\nbool is_whole=(int)column<(int)wide;\nu32 i=is_whole?column%32:column-wide;\nreturn is_whole?column/32*32+i%8/2*8+i/8*2+i%2:wide +i%4/2*8+i/4*2+i%2;\n}\ntemplate<int Width>DEVICE int column_of(u32 position){\nconstexpr u32 wide=steps_of(Width)/2*32;\nbool is_whole=(int)position<(int)wide;\nu32 i=is_whole?position%32:position-wide;\nreturn is_whole?position/32*32+i%8/2*8+i/8*2+i%2:wide +i%8/2*4+i/8*2+i%2;\n}\n\n\n\n\ntemplate<bool Aligned,int Count>DEVICE void read_words(const Element*from,int valid,u32(&words)[Count/2]){\nWords<Element,Count>run={};\nif(Aligned){\nif(valid>0)\nrun= *reinterpret_cast<const Words<Element,Count> *>(from);\n}else{\nrun=words_of(read_elements<Count>(from,valid));\n}\nmemcpy(words,&run,sizeof words);\n}\ntemplate<bool Aligned,int Count>DEVICE void write_words(Element*to,int valid,const u32(&words)[Count/2]){\nif(Aligned){\nWords<Element,Count>run;\nmemcpy(&run,words,sizeof run);\nif(valid>0)\n"
+"*reinterpret_cast<Words<Element,Count> *>(to)=run;\n}else{\n#pragma unroll\nfor(int i=0;i<Count;i++)\nif(i<valid)\nto[i].bits=(u16)(words[i/2]>>i%2*16);\n}\n}\n\n\n\ntemplate<int Width,bool Aligned>DEVICE void read_rows(const void*x,long long ld,int row,int rows,Fragments&a){\nu32 zero=(u32)rows>>31;\n#pragma unroll\nfor(int step=0;step<steps_of(Width);step +=2){\nconstexpr int wide=steps_of(Width)/2*2;\nint column=step<wide?step*16+(int)threadIdx.x%4*8:step*16+(int)threadIdx.x%4*4;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++){\nint valid=row+i*8<rows?Width-column:0;\nconst Element*from=(const Element*)x+(row+i*8)*ld+column;\nu32 words[4]={};\nif(step<wide){\nread_words<Aligned,8>(from,valid,words);\n}else{\nu32 two[2];\nread_words<Aligned,4>(from,valid,two);\nwords[0]=two[0];\nwords[1]=two[1];\n}\n#pragma unroll\nfor(int word=0;word<(step<wide?4:2);word++)\na.at[step +word/2][i/2][i%2+word%2*2]=words[word]|zero;\n}\n}\n}\n"
+"template<int Width,bool Aligned>DEVICE void write_rows(void*y,long long ld,int row,int rows,const Fragments&a){\n#pragma unroll\nfor(int step=0;step<steps_of(Width);step +=2){\nconstexpr int wide=steps_of(Width)/2*2;\nint column=step<wide?step*16+(int)threadIdx.x%4*8:step*16+(int)threadIdx.x%4*4;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++){\nint valid=row+i*8<rows?Width-column:0;\nElement*to=(Element*)y+(row+i*8)*ld+column;\nu32 words[4];\n#pragma unroll\nfor(int word=0;word<(step<wide?4:2);word++)\nwords[word]=a.at[step +word/2][i/2][i%2+word%2*2];\nif(step<wide){\nwrite_words<Aligned,8>(to,valid,words);\n}else{\nu32 two[2]={words[0],words[1]};\nwrite_words<Aligned,4>(to,valid,two);\n}\n}\n}\n}\n\n\n\n\ntemplate<int Length>DEVICE Words<Element>read_weights(const Element*w,int line,int lines,int column){\nreturn read_run<NETWORK_W_ALIGNED&&Length%8==0>(w+line*Length+column,line<lines?existing(Length-column):0);\n}\n\n\n\ntemplate<int Layer>struct Loader{\n"
+"static constexpr int K=WIDTHS[Layer],N=WIDTHS[Layer+1],PAIRS=steps_of(N),LENGTH=TRANSPOSED?K:N;\nstatic constexpr int RUNS=steps_of(LENGTH)*2,LINES=steps_of(TRANSPOSED?N:K)*(TRANSPOSED?16:8);\nstatic constexpr int ITEMS=(RUNS*LINES+THREADS-1)/THREADS,OF_LINE=TRANSPOSED?1:2;\nWords<Element>runs[ITEMS][OF_LINE];\n\nstatic DEVICE u32 line_of(u32 item){\nconstexpr u32 step=TRANSPOSED?8:4,block=4*step,whole=LINES/block*block;\nu32 i=item/RUNS;\nreturn(int)i<(int)whole?i/block*block+i%4*step +i%block/4:whole +(i-whole)%4*(step/2)+(i-whole)/4;\n}\nDEVICE void read(const void*w){\n#pragma unroll\nfor(int i=0;i<ITEMS;i++){\nu32 item=threadIdx.x+i*THREADS;\n#pragma unroll\nfor(int j=0;j<OF_LINE;j++)\nruns[i][j]=read_weights<LENGTH>((const Element*)w,item<RUNS*LINES?(int)line_of(item)*OF_LINE +j:LINES*2,TRANSPOSED?N:K,(int)(item%RUNS)*8);\n}\n}\n\nstatic __device__ constexpr u32 place_of(u32 k,u32 n){\nreturn(k/16*PAIRS*4+n/8*2+k/8%2)*128+n%8*16+k%8*2;\n}\n\n"
+"static DEVICE u32 turn(u32 item,int i){\nconstexpr u32 whole=steps_of(LENGTH)/2*32;\nu32 first=item%RUNS*8;\n",
+"bool is_whole=steps_of(LENGTH)%2==0||(int)first<(int)whole;\nu32 position=position_of<LENGTH>(first),tile=is_whole?i/2:i%4/2,within=is_whole?i%2:i/4*2+i%2;\nreturn position+tile*8+within;\n}\nDEVICE void put(u32 to)const{\n#pragma unroll\nfor(int i=0;i<ITEMS;i++){\nu32 item=threadIdx.x+i*THREADS,line=line_of(item);\nif(item>=RUNS*LINES)\nbreak;\nif constexpr(TRANSPOSED){\n#pragma unroll\nfor(int j=0;j<4;j++)\nput_word(to+place_of(turn(item,2*j),position_of<N>(line)),runs[i][0].at[j]);\n}else{\n#pragma unroll\nfor(int j=0;j<8;j++)\nput_word(to+place_of(position_of<K>(line*2),turn(item,j)),__byte_perm(runs[i][0].at[j/2],runs[i][1].at[j/2],j%2?0x7632:0x5410));\n}\n}\n}\n};\n\n\n__device__ constexpr int end_of_group(int first){\nint words=0,end=first;\nwhile(end<LAYERS&&(end==first||words<=64)){\nwords+=steps_of(WIDTHS[end])*steps_of(WIDTHS[end+1])*128/THREADS;\nend++;\n}\nreturn end;\n}\ntemplate<int Layer,int End>DEVICE void load_group(const gpi__network_params&p,u32 shared){\n"
+"if constexpr(Layer<End){\nLoader<Layer>loader;\nloader.read(p.w[Layer]);\nload_group<Layer+1,End>(p,shared);\nloader.put(shared+weights_before(Layer));\n}\n}\ntemplate<int Layer>DEVICE void load_biases(const gpi__network_params&p,u32 shared){\nconstexpr int out=WIDTHS[Layer+1];\nint i=threadIdx.x;\nfloat bias=HAS_BIAS&&i<out?to_f32(((const NETWORK_BIAS_TYPE*)p.bias[Layer])[i]):0;\nif constexpr(Layer+1<LAYERS)\nload_biases<Layer+1>(p,shared);\nif(HAS_BIAS&&i<steps_of(out)*16)\nput_word(shared+BIAS_AT+(columns_before(Layer)+i)*4,__float_as_uint(bias));\n}\ntemplate<int Layer>DEVICE void load_layers(const gpi__network_params&p,u32 shared){\nconstexpr int end=end_of_group(Layer);\nload_group<Layer,end>(p,shared);\nif constexpr(end<LAYERS)\nload_layers<end>(p,shared);\n}\n\n\n\n\nstruct Sums{\nfloat at[ROW_BLOCKS][2][4];\n};\nDEVICE void values_of(const Sums&sums,float(&v)[VALUES]){\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nv[i]=sums.at[i/8][i%4/2][i/4%2*2+i%2];\n}\n\n\n"
+"template<int In,int Out>DEVICE void sum_products(const Fragments&a,int step,u32 weights,u32 bias,float(&v)[VALUES]){\nSums sums;\nfloat first[4]={};\nif(HAS_BIAS)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(first[0]),\"=f\"(first[1]),\"=f\"(first[2]),\"=f\"(first[3])\n: \"r\"(bias+first_of_step<Out>(step)*4));\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nsums.at[i/8][i/4%2][i%4]=first[i/4%2*2+i%2];\n#pragma unroll\nfor(int k=0;k<steps_of(In);k++){\nu32 b[4];\nload_block<false>(weights+(k*steps_of(Out)+step)*512+threadIdx.x%32*16,b);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\nmultiply(sums.at[i][0],a.at[k][i],b[0],b[1]);\nmultiply(sums.at[i][1],a.at[k][i],b[2],b[3]);\n}\n}\nvalues_of(sums,v);\n}\nDEVICE void keep_values(const float(&v)[VALUES],int step,Fragments&a){\n#pragma unroll\nfor(int i=0;i<VALUES;i+=2)\na.at[step][i/8][i/4%2+i%4/2*2]=pack(v[i],v[i+1]);\n}\n\ntemplate<int Width>DEVICE void cut_columns(const Part&part,float(&v)[VALUES]){\n"
+"if constexpr(Width%16!=0)\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nv[i]=part.column+i%4<Width?v[i]:0;\n}\n\n\n\n__device__ constexpr int sums_before(int layer){\nint count=0;\nfor(int i=0;i<layer;i++)\ncount+=(WIDTHS[i]+HAS_BIAS)*WIDTHS[i+1];\nreturn count;\n}\n\n\n\ntemplate<bool Is_whole,class Type>struct Taken_as{\ntypedef float type;\n};\ntemplate<class Type>struct Taken_as<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>DEVICE typename Taken_as<SAME<Type,I32> ||SAME<Type,long long>,Type>::type taken(Type x){\nif constexpr(SAME<Type,I32> ||SAME<Type,long long>)\nreturn x;\nelse\nreturn to_acc<float>(x);\n}\ntemplate<class T>DEVICE void for_all(T one,T(&x)[VALUES]){\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nx[i]=one;\n}\ntemplate<class T>DEVICE void turn_round(T(&x)[VALUES]){\nT first=x[0];\n#pragma unroll\nfor(int i=0;i+1<VALUES;i++)\nx[i]=x[i+1];\nx[VALUES-1]=first;\n}\n"}},
+{"network_backward.cu",
+{
+"#line 1 \"src/kernels/network_backward.cu\"\n#line 10\n#include \"network.cuh\"\n\nconstexpr int TILE_BLOCKS=WARPS*ROW_BLOCKS,TILE_ROWS=TILE_BLOCKS*16;\nconstexpr bool HAS_DX=NETWORK_HAS_DX,HAS_DW=NETWORK_HAS_DW;\n\ntemplate<int Layer>struct Layer_of;\n#define NETWORK_LAYER(layer, forward, gradient) \\\ntemplate<>struct Layer_of<layer>{                                                                                                  \\\nstatic DEVICE void apply(const gpi__network_params&p,const Part&part,float(&v)[VALUES]){                         \\\nconstexpr int place=FIRST_PLACES[layer];                                                                                    \\\nforward::apply(p.places+place,part,p.parameter[layer],v,v);                                                             \\\n}                                                                                                                                 \\\n"
+"static DEVICE void differentiate(const gpi__network_params&p,const Part&part,const float(&dy)[VALUES],float(&v)[VALUES]){\\\nconstexpr int place=FIRST_PLACES[layer];                                                                                    \\\ngradient::apply(p.places+place,part,p.parameter[layer],dy,v);                                                           \\\n}                                                                                                                                 \\\n};\nNETWORK_LAYER_FUNCTIONS(NETWORK_LAYER)\n\n\n\n__device__ constexpr int inputs_before(int layer){\nint bytes=SHARED_OF_WEIGHTS;\nfor(int i=0;i<layer;i++)\nbytes+=steps_of(WIDTHS[i])*TILE_BLOCKS*512;\nreturn bytes;\n}\nconstexpr int G_BYTES=STEPS*TILE_BLOCKS*512;\n__device__ constexpr int g_at(int layer){\nreturn inputs_before(LAYERS)+layer%2*G_BYTES;\n}\n\n\ntemplate<int Width>DEVICE u32 own_block(u32 matrix,int i,int step){\n"
+"return matrix+(((int)threadIdx.x/32*ROW_BLOCKS+i)*steps_of(Width)+step)*512;\n}\ntemplate<int Width>DEVICE void put_rows(const Fragments&a,u32 matrix){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*steps_of(Width);i++)\n#pragma unroll\nfor(int j=0;j<4;j++)\nput_word(own_block<Width>(matrix,i/steps_of(Width),i%steps_of(Width))+j*128+threadIdx.x%32*4,a.at[i%steps_of(Width)][i/steps_of(Width)][j]);\n}\ntemplate<int Width>DEVICE void get_rows(u32 matrix,Fragments&a){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*steps_of(Width);i++)\nload_block<false>(own_block<Width>(matrix,i/steps_of(Width),i%steps_of(Width))+threadIdx.x%32*16,a.at[i%steps_of(Width)][i/steps_of(Width)]);\n}\n\n\n\n\nDEVICE void cut_rows(const Part&part,int step,Fragments&a){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++)\na.at[step][i/4][i%4]&=part.row+i/4*16+i%2*8<part.rows?0xffffffffu:0;\n}\n\n\ntemplate<int Layer>DEVICE void run_forward(const gpi__network_params&p,int row,u32 shared,Fragments&a){\n"
+"constexpr int in=WIDTHS[Layer],out=WIDTHS[Layer+1];\nput_rows<in>(a,shared+inputs_before(Layer));\nif constexpr(Layer+1<LAYERS){\nFragments d;\n#pragma unroll\nfor(int step=0;step<steps_of(out);step++){\nfloat v[VALUES];\nPart part={row,first_of_step<out>(step),p.rows,out,in};\nsum_products<in,out>(a,step,shared+weights_before(Layer),shared+BIAS_AT+columns_before(Layer)*4,v);\nLayer_of<Layer>::apply(p,part,v);\ncut_columns<out>(part,v);\nkeep_values(v,step,d);\ncut_rows(part,step,d);\n}\na=d;\nrun_forward<Layer+1>(p,row,shared,a);\n}\n}\n\n\ntemplate<int Layer>DEVICE void differentiate_input(const Fragments&g,int step,u32 shared,float(&v)[VALUES]){\nconstexpr int steps=steps_of(WIDTHS[Layer+1]);\nSums sums={};\n#pragma unroll\nfor(int k=0;k<steps;k++){\nu32 b[4];\nload_block<true>(shared+weights_before(Layer)+(step*steps+k)*512+threadIdx.x%32*16,b);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\nmultiply(sums.at[i][0],g.at[k][i],b[0],b[2]);\n"
+"multiply(sums.at[i][1],g.at[k][i],b[1],b[3]);\n}\n}\nvalues_of(sums,v);\n}\nDEVICE void unpack_values(const Fragments&a,int step,float(&v)[VALUES]){\n#pragma unroll\n",
+"for(int i=0;i<VALUES;i+=2)\nunpack(a.at[step][i/8][i/4%2+i%4/2*2],v[i],v[i+1]);\n}\n\n\n\n\n__device__ constexpr int tile_of(int extent,int warps){\nreturn(extent+warps-1)/warps;\n}\n__device__ constexpr int warps_along_rows(int layer){\nint best=1,least=1<<30;\nfor(int warps=1;warps<=WARPS;warps*=2){\nint rows=tile_of(steps_of(WIDTHS[layer]),warps),columns=tile_of(steps_of(WIDTHS[layer+1]),WARPS/warps);\nint cost=rows*columns*64+rows+columns;\nif(cost<least){\nleast=cost;\nbest=warps;\n}\n}\nreturn best;\n}\ntemplate<int Layer>struct Gradients{\nstatic constexpr int HEIGHT=WIDTHS[Layer],WIDTH=WIDTHS[Layer+1],ROW_WARPS=warps_along_rows(Layer),COLUMN_WARPS=WARPS/ROW_WARPS;\nstatic constexpr int ROWS=steps_of(HEIGHT),COLUMNS=steps_of(WIDTH);\nstatic constexpr int OWN_ROWS=tile_of(ROWS,ROW_WARPS),OWN_COLUMNS=tile_of(COLUMNS,COLUMN_WARPS),OWN_BIASES=tile_of(OWN_COLUMNS,ROW_WARPS);\nfloat sums[OWN_ROWS][OWN_COLUMNS][2][4],biases[OWN_BIASES][2][4];\n\nstatic DEVICE int row(int i){\n"
+"return(int)threadIdx.x/32%ROW_WARPS*OWN_ROWS+i;\n}\nstatic DEVICE int column(int j){\nreturn(int)threadIdx.x/32/ROW_WARPS*OWN_COLUMNS+j;\n}\nstatic DEVICE bool has_row(int i){\nreturn ROW_WARPS*OWN_ROWS==ROWS||row(i)<ROWS;\n}\nstatic DEVICE bool has_column(int j){\nreturn COLUMN_WARPS*OWN_COLUMNS==COLUMNS||column(j)<COLUMNS;\n}\nstatic DEVICE bool has_bias(int j){\nreturn HAS_BIAS&&(int)threadIdx.x/32%ROW_WARPS==j%ROW_WARPS;\n}\n\nDEVICE void begin(){\nmemset(sums,0,sizeof sums);\nmemset(biases,0,sizeof biases);\n}\nDEVICE void add(u32 input,u32 g){\nconst u32 one=SAME<Element,F16> ?0x3c003c00:0x3f803f80,ones[4]={one,one,one,one};\nconst u32 lane=threadIdx.x%32,crossed=(lane&7)*16+(lane>>3&1)*256+(lane>>4)*128;\n#pragma unroll 2\nfor(int block=0;block<TILE_BLOCKS;block++){\nu32 a[OWN_ROWS][4];\n#pragma unroll\nfor(int i=0;i<OWN_ROWS;i++)\nif(has_row(i))\nload_block<true>(input+(block*ROWS+row(i))*512+crossed,a[i]);\n#pragma unroll\nfor(int j=0;j<OWN_COLUMNS;j++)\n"
+"if(has_column(j)){\nu32 b[4];\nload_block<true>(g+(block*COLUMNS+column(j))*512+threadIdx.x%32*16,b);\n#pragma unroll\nfor(int i=0;i<OWN_ROWS*2;i++)\nif(has_row(i/2))\nmultiply(sums[i/2][j][i%2],a[i/2],b[i%2*2],b[i%2*2+1]);\nif(has_bias(j)){\nmultiply(biases[j/ROW_WARPS][0],ones,b[0],b[1]);\nmultiply(biases[j/ROW_WARPS][1],ones,b[2],b[3]);\n}\n}\n}\n}\n\nstatic DEVICE void store_sum(float*to,int row,int column,float sum){\nif(row<HEIGHT&&column<WIDTH)\nto[TRANSPOSED?column*HEIGHT+row:row*WIDTH+column]=sum;\n}\nDEVICE void store(float*to)const{\nint lane=threadIdx.x%32;\n#pragma unroll\nfor(int j=0;j<OWN_COLUMNS*4;j++){\nint column_here=column_of<WIDTH>(column(j/4)*16+j/2%2*8+lane%4*2+j%2);\nif(!has_column(j/4))\nbreak;\n#pragma unroll\nfor(int i=0;i<OWN_ROWS*2;i++)\nif(has_row(i/2))\nstore_sum(to,column_of<HEIGHT>(row(i/2)*16+i%2*8+lane/4),column_here,sums[i/2][j/4][j/2%2][i%2*2+j%2]);\nif(has_bias(j/4)&&lane<4&&column_here<WIDTH)\n"
+"to[HEIGHT*WIDTH+column_here]=biases[j/4/ROW_WARPS][j/2%2][j%2];\n}\n}\n};\n\n\ntemplate<int Layer>struct All_gradients{\nGradients<Layer>own;\nAll_gradients<Layer-1>before;\nDEVICE void begin(){\nown.begin();\nbefore.begin();\n}\nDEVICE void store(float*to)const{\nown.store(to+sums_before(Layer));\nbefore.store(to);\n}\n};\ntemplate<>struct All_gradients<-1>{\nDEVICE void begin(){}\nDEVICE void store(float*)const{}\n};\n\n\n\n\ntemplate<int Layer>\nDEVICE void run_backward(const gpi__network_params&p,int row,u32 shared,const Fragments&behind,All_gradients<Layer> &gradients){\nconstexpr int in=WIDTHS[Layer],out=WIDTHS[Layer+1];\nFragments a,g;\nget_rows<in>(shared+inputs_before(Layer),a);\n#pragma unroll\nfor(int step=0;step<steps_of(out);step++){\nfloat v[VALUES],dy[VALUES];\nPart part={row,first_of_step<out>(step),p.rows,out,in};\nsum_products<in,out>(a,step,shared+weights_before(Layer),shared+BIAS_AT+columns_before(Layer)*4,v);\nif constexpr(Layer+1<LAYERS)\n"
+"differentiate_input<Layer+1>(behind,step,shared,dy);\nelse\nunpack_values(behind,step,dy);\n",
+"Layer_of<Layer>::differentiate(p,part,dy,v);\ncut_columns<out>(part,v);\nkeep_values(v,step,g);\ncut_rows(part,step,g);\n}\nif(HAS_DW){\nput_rows<out>(g,shared+g_at(Layer));\n__syncthreads();\ngradients.own.add(shared+inputs_before(Layer),shared+g_at(Layer));\n}\nif constexpr(Layer>0){\nrun_backward<Layer-1>(p,row,shared,g,gradients.before);\n}else if(HAS_DX){\n#pragma unroll\nfor(int step=0;step<steps_of(in);step++){\nfloat v[VALUES];\ndifferentiate_input<0>(g,step,shared,v);\nkeep_values(v,step,a);\n}\nwrite_rows<in,NETWORK_X_ALIGNED>(p.dx,p.x_ld,row,p.rows,a);\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,NETWORK_BLOCKS)gemmepi_network_backward(GEMMEPI_PARAMS gpi__network_params params){\nextern __shared__ __align__(128)u8 memory[];\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nAll_gradients<LAYERS-1>gradients;\nafter_launches_before();\nload_biases<0>(params,shared);\nload_layers<0>(params,shared);\ngradients.begin();\n"
+"for(int tile=blockIdx.x;tile*(long long)TILE_ROWS<params.rows;tile +=gridDim.x){\nint row=tile*TILE_ROWS+(int)threadIdx.x/32*WARP_ROWS+(int)threadIdx.x%32/4;\nFragments a,dy;\nread_rows<WIDTHS[0],NETWORK_X_ALIGNED>(params.x,params.x_ld,row,params.rows,a);\nread_rows<WIDTHS[LAYERS],NETWORK_Y_ALIGNED>(params.dy,params.y_ld,row,params.rows,dy);\n__syncthreads();\nrun_forward<0>(params,row,shared,a);\nrun_backward<LAYERS-1>(params,row,shared,dy,gradients);\n}\nif(HAS_DW)\ngradients.store(params.partials+(long long)blockIdx.x*sums_before(LAYERS));\n}\n"}},
+{"network_function.cuh",
+{
+"#line 1 \"src/kernels/network_function.cuh\"\n\n\n\n\n#ifdef NETWORK_BIAS\n#ifdef FORMULA_INPUTS\n\ntemplate<class Type>using Taken=typename Taken_as<SAME<Type,I32> ||SAME<Type,I64>,Type>::type;\n\n#define FUNCTION_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[VALUES];\nstruct Inputs{\nFORMULA_INPUTS(FUNCTION_RUNS)\n};\n\ntemplate<int Place,int Kind,class Type>\nDEVICE void load_input(const gpi__network_operand*places,const Part&part,const float(&dy)[VALUES],Taken<Type>(&x)[VALUES]){\nif constexpr(Place==NETWORK_BIAS){\nfor_all(Taken<Type>(-0.f),x);\n}else if constexpr(Place==NETWORK_DY){\nmemcpy(x,dy,sizeof x);\n}else if constexpr(Kind==kind::NUMBER){\nfor_all((Taken<Type>)places[Place].number,x);\n}else if constexpr(Kind==kind::SCALAR){\nfor_all(taken<Type>(*(const Type*)places[Place].data),x);\n}else{\n#pragma unroll\nfor(int i=0;i<VALUES;i++){\nint row=part.row+i/4*8,column=part.column+i%4;\n"
+"bool exists=(Kind==kind::PER_COLUMN||row<part.rows)&&(Kind==kind::PER_ROW||column<part.columns);\nconst Type*at=(const Type*)places[Place].data+(Kind==kind::PER_COLUMN?0:row*places[Place].ld)+(Kind==kind::PER_ROW?0:column);\nx[i]=exists?taken<Type>(*at):Taken<Type>(0);\n}\n}\n}\n\n#define FUNCTION_LOAD(place_, name, kind_, members, type, periods) load_input<place_, kind::kind_, type>(places, part, dy, inputs.name);\n#define FUNCTION_TAKE(place_, name, kind_, members, type, periods) in.name[0] = inputs.name[at];\n#define FUNCTION_TURN(place_, name, kind_, members, type, periods) turn_round(inputs.name);\n\n\ntemplate<bool Near>DEVICE bool compute(const Part&part,int i,int at,const Inputs&inputs,float(&v)[VALUES]){\nFormula_in in;\nFormula_out out;\n(void)inputs;\nFORMULA_INPUTS(FUNCTION_TAKE)\n#if FORMULA_VALUE\nin.v[0]=v[at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=part.row+i/4*8;\n#endif\n#if FORMULA_INDICES & 2\nin.column[0]=part.column+i%4;\n#endif\n#if FORMULA_INDICES & 4\n"
+"in.item=0;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=part.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=part.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=part.depth;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=1;\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\nv[at]=out.d[0];\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\nDEVICE void apply(const gpi__network_operand*places,const Part&part,float,const float(&dy)[VALUES],float(&v)[VALUES]){\nInputs inputs;\nfloat given[VALUES];\nbool is_right=true;\n(void)places,(void)dy;\nFORMULA_INPUTS(FUNCTION_LOAD)\nmemcpy(given,v,sizeof v);\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nis_right&=compute<true>(part,i,i,inputs,v);\nif(FORMULA_WAVES&& !is_right){\nmemcpy(v,given,sizeof v);\n#pragma unroll 1\nfor(int i=0;i<VALUES;i++){\ncompute<false>(part,i,0,inputs,v);\nturn_round(v);\nFORMULA_INPUTS(FUNCTION_TURN)\n}\n}\n}\n\n#undef FUNCTION_RUNS\n#undef FUNCTION_LOAD\n"
+"#undef FUNCTION_TAKE\n#undef FUNCTION_TURN\n#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_EXCHANGED\n#undef FORMULA_EXACT\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_UNIFORMS\n#undef FORMULA_TABLES\n#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n#undef FORMULA_RANDOM\n#else\n\nDEVICE void apply(const gpi__network_operand*,const Part&,float parameter,const float(&dy)[VALUES],float(&v)[VALUES]){\n(void)dy;\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nv[i]=NETWORK_BACKWARD?times_derivative<NETWORK_ACTIVATION>(dy[i],v[i],parameter)\n:activate_sum<NETWORK_ACTIVATION,false>(v[i],parameter);\n}\n\n#endif\n#undef NETWORK_BIAS\n#undef NETWORK_DY\n#undef NETWORK_BACKWARD\n#undef NETWORK_ACTIVATION\n#endif\n"}},
+{"network_sums.cu",
+{
+"#line 1 \"src/kernels/network_sums.cu\"\n\n#include \"network.cuh\"\n\nconstexpr int SUMS=32,LANES=THREADS/SUMS,COUNT=sums_before(LAYERS);\n\ntypedef NETWORK_GRADIENT_TYPE Gradient;\n\ntemplate<int Layer>DEVICE void store_sum(const gpi__network_sums_params&p,int at,float sum){\nif constexpr(Layer<LAYERS){\nconstexpr int first=sums_before(Layer),weights=WIDTHS[Layer]*WIDTHS[Layer+1];\nif(at>=sums_before(Layer+1)){\nstore_sum<Layer+1>(p,at,sum);\n}else{\nGradient*to=at<first+weights?(Gradient*)p.dw[Layer]+(at-first):(Gradient*)p.dbias[Layer]+(at-first-weights);\nif(NETWORK_ACCUMULATES)\nsum+=to_f32(*to);\nfrom_f32(sum,*to);\n}\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_network_sums(GEMMEPI_PARAMS gpi__network_sums_params params){\n__shared__ float parts[LANES][SUMS];\nint mine=threadIdx.x%SUMS,lane=threadIdx.x/SUMS,at=blockIdx.x*SUMS+mine;\nfloat sum=0;\nafter_launches_before();\nif(at<COUNT)\n#pragma unroll 8\nfor(int i=lane;i<params.count;i+=LANES)\n"
+"sum+=params.partials[(long long)i*COUNT+at];\nparts[lane][mine]=sum;\n__syncthreads();\nif(lane>0||at>=COUNT)\nreturn;\n#pragma unroll\nfor(int i=1;i<LANES;i++)\nsum+=parts[i][mine];\nstore_sum<0>(params,at,sum);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM80
 {"gemm_outer.cu",
@@ -39158,6 +39233,411 @@ static int gpi__goes_through_before(const gemmepi_network_desc *desc, int i, int
     return 0;
   return is_given_g || !desc->layers[i].formula || !desc->layers[i - 1].formula;
 }
+/* Networks in one kernel (kernels/network.cu, network_backward.cu): which it takes, its shape, its text, and its launches. Narrow ones: what a
+ warp has of its rows stays in registers, and the weights of all layers in shared memory. */
+
+#define GPI__WIDEST_IN_KERNEL    128
+#define GPI__REGISTERS_OF_THREAD 250 /* as gpi__registers_of_backward counts them */
+
+/* How its blocks are made. */
+typedef struct gpi__network_shape {
+  int warps, row_blocks; /* each warp has 16 rows times row_blocks */
+  int blocks; /* of a multiprocessor, at most */
+} gpi__network_shape;
+
+/* What a plan has of it. */
+typedef struct gpi__network_kernel {
+  gpi__launch launch, sums; /* sums: those of blocks, of dw */
+  gpi__network_shape shape;
+  gpi__network_params params; /* without pointers */
+  size_t workspace_size;
+} gpi__network_kernel;
+
+/* >>shape */
+
+static int64_t gpi__network_steps(int64_t width) {
+  return (width + 15) / 16;
+}
+
+static int64_t gpi__width_at(const gpi__network_task *task, int i) {
+  return i ? task->layers[i - 1].width : task->layers[0].inputs;
+}
+
+static int64_t gpi__widest(const gpi__network_task *task) {
+  int64_t most = 0;
+  int i;
+  for (i = 0; i <= task->layer_count; i++)
+    most = gpi__width_at(task, i) > most ? gpi__width_at(task, i) : most;
+  return most;
+}
+
+static int gpi__network_is(const gpi__network_task *task, uint64_t flag) {
+  return (task->flags & flag) != 0;
+}
+
+/* Whether its activations take no registers of their own. */
+static int gpi__is_plain_network(const gpi__network_task *task) {
+  int i, plain = 1;
+  for (i = 0; i < task->layer_count; i++)
+    plain &= !task->layers[i].formula &&
+        (task->layers[i].activation == GEMMEPI_NONE || task->layers[i].activation == GEMMEPI_RELU);
+  return plain;
+}
+
+static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task) {
+  gpi__network_shape shape = {8, 1, 1};
+  int64_t widest = gpi__widest(task);
+  int backward = gpi__is_network_backward(task);
+  if (widest <= 32) {
+    shape.blocks = backward ? 2 : 3;
+  } else if (!backward && widest <= 64) {
+    shape.blocks = 2;
+    shape.warps = gpi__is_plain_network(task) ? 8 : 6;
+  }
+  shape.row_blocks = backward ? 1 : 2;
+  return shape;
+}
+
+static int64_t gpi__network_tile(const gpi__network_shape *shape) {
+  return (int64_t)shape->warps * shape->row_blocks * 16;
+}
+
+/* Shared memory: weights, bias, and backward what its layers read and two G, of a tile. */
+static int64_t gpi__network_shared(const gpi__network_task *task) {
+  gpi__network_shape shape = gpi__network_shape_of(task);
+  int64_t bytes = 0, rows = gpi__network_tile(&shape) / 16;
+  int i;
+  for (i = 0; i < task->layer_count; i++) {
+    int64_t k = gpi__network_steps(gpi__width_at(task, i)),
+        n = gpi__network_steps(gpi__width_at(task, i + 1));
+    bytes += k * n * 512 + (gpi__network_is(task, GEMMEPI_NETWORK_BIAS) ? n * 64 : 0);
+    bytes += gpi__is_network_backward(task) ? k * rows * 512 : 0;
+  }
+  if (gpi__is_network_backward(task))
+    bytes += 2 * gpi__network_steps(gpi__widest(task)) * rows * 512;
+  return bytes;
+}
+
+/* Registers of a thread for the sums of a layer's dw, and of dbias: as kernels/network_backward.cu divides them among warps. */
+static int64_t gpi__registers_of_sums(int64_t k, int64_t n, int warps) {
+  int64_t least = INT64_MAX, most_biases = 0;
+  int along;
+  for (along = 1; along <= warps; along *= 2) {
+    int64_t rows = gpi__divide_up(k, along), columns = gpi__divide_up(n, warps / along);
+    int64_t cost = rows * columns * 64 + rows + columns;
+    if (cost < least) {
+      least = cost;
+      most_biases = rows * columns * 8 + gpi__divide_up(columns, along) * 8;
+    }
+  }
+  return most_biases;
+}
+
+/* Roughly what ptxas gives a thread of backward: of a step it has three fragments. */
+static int64_t gpi__registers_of_backward(const gpi__network_task *task) {
+  gpi__network_shape shape = gpi__network_shape_of(task);
+  int64_t registers = 70 + 16 * gpi__network_steps(gpi__widest(task)) * shape.row_blocks;
+  int i;
+  for (i = 0; i < task->layer_count && gpi__network_is(task, GEMMEPI_NETWORK_DW); i++)
+    registers += gpi__registers_of_sums(gpi__network_steps(gpi__width_at(task, i)),
+      gpi__network_steps(gpi__width_at(task, i + 1)), shape.warps);
+  return registers;
+}
+
+/* >>which it takes */
+
+static const char *gpi__network_operand_refusal(const gpi__kept_formula *kept, int i) {
+  const gpi__formula_operand *o = &kept->placed.formula->operands[i];
+  if (!o->used)
+    return NULL;
+  if (o->used & GPI__BY_INDEX)
+    return "a formula reads by index";
+  if (o->output)
+    return "a formula has an output besides d";
+  if (o->kind == GEMMEPI_BLOCKED || o->periods || gpi__is_packed(o->dtype) || kept->placed.operands[i].scale)
+    return "a formula's operand is BLOCKED, repeats, has a scale, or has elements of 4 bits";
+  return NULL;
+}
+
+static const char *gpi__network_formula_refusal(const gpi__kept_formula *kept) {
+  const char *reason = NULL;
+  int i;
+  if (!kept)
+    return NULL;
+  if (kept->placed.formula->has_halves)
+    return "a formula has halves";
+  for (i = 0; i < kept->placed.formula->operand_count && !reason; i++)
+    reason = gpi__network_operand_refusal(kept, i);
+  return reason;
+}
+
+static const char *gpi__network_layers_refusal(const gpi__network_task *task) {
+  const char *reason = NULL;
+  int i, places = 0;
+  for (i = 0; i < task->layer_count && !reason; i++) {
+    const gpi__network_layer *layer = &task->layers[i];
+    places += layer->operand_count;
+    if (layer->made)
+      return "x is made by a formula";
+    if (gpi__is_network_backward(task) && layer->asks_gradients)
+      return "gradients of operands are asked for";
+    reason = gpi__network_formula_refusal(layer->formula);
+    if (!reason && gpi__is_network_backward(task))
+      reason = gpi__network_formula_refusal(layer->gradient);
+  }
+  if (!reason && places > GPI__NETWORK_PLACES)
+    reason = "its formulas have more than 24 operands together";
+  return reason;
+}
+
+/* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. It knows of rows only whether there are any. */
+static const char *gpi__network_refusal(const gemmepi_context *context, const gpi__network_task *task) {
+  int backward = gpi__is_network_backward(task);
+  if (task->dtype != GEMMEPI_F16 && task->dtype != GEMMEPI_BF16)
+    return "the kernel is for F16 and BF16";
+  if (!gpi__chip_has(context->arch, task->dtype == GEMMEPI_F16 ? GPI__MMA_F16 : GPI__MMA_SYNC))
+    return "the chip has no mma.sync for its type";
+  if (task->rows == 0)
+    return "there are no rows";
+  if (gpi__widest(task) > GPI__WIDEST_IN_KERNEL)
+    return "a layer, or its input, is wider than 128";
+  if (gpi__network_is(task, GEMMEPI_NETWORK_SAVED))
+    return "it has NETWORK_SAVED, where the kernel makes all again";
+  if (backward && gpi__network_is(task, GEMMEPI_ACCUMULATE_DX))
+    return "it has ACCUMULATE_DX";
+  if (gpi__network_shared(task) > (int64_t)gpi__chip_of(context->arch)->most_shared)
+    return "its weights, or backward they and a tile's rows of every layer, are more than a block's shared memory";
+  if (backward && gpi__registers_of_backward(task) > GPI__REGISTERS_OF_THREAD)
+    return "the sums of dw are more than a block has registers for";
+  return gpi__network_layers_refusal(task);
+}
+
+/* >>its text */
+
+/* Functions of layers have numbers: that of the first layer with the same. */
+static int gpi__is_same_function(const gpi__network_task *task, int i, int j, int backward) {
+  const gpi__network_layer *x = &task->layers[i], *y = &task->layers[j];
+  if (x->formula || y->formula)
+    return backward ? x->gradient == y->gradient : x->formula == y->formula;
+  return x->activation == y->activation;
+}
+
+static int gpi__number_of_function(const gpi__network_task *task, int i, int backward) {
+  int first = 0;
+  while (!gpi__is_same_function(task, first, i, backward))
+    first++;
+  return first;
+}
+
+/* The place, in a layer's formula, of a tensor of the layer itself; -1: it has none. */
+static int gpi__place_beside(const gpi__network_layer *layer, int backward, int tensor) {
+  int i;
+  for (i = 0; i < 4; i++)
+    if (layer->beside[backward][i] == tensor)
+      return layer->operand_count + i;
+  return -1;
+}
+
+static void gpi__append_network_function(gpi__text *text, const gpi__network_task *task, int i, int backward) {
+  const gpi__network_layer *layer = &task->layers[i];
+  gpi__append(text, "namespace %s_%d {\n#define NETWORK_BIAS %d\n#define NETWORK_DY %d\n", backward ? "gradient" : "forward", i,
+    layer->formula ? gpi__place_beside(layer, backward, GPI__L_BIAS) : -1,
+    layer->formula ? gpi__place_beside(layer, backward, GPI__L_DY) : -1);
+  if (layer->formula)
+    gpi__emit_formula(text, (backward ? layer->gradient : layer->formula)->placed.formula);
+  else
+    gpi__append(text, "#define NETWORK_ACTIVATION %s\n#define NETWORK_BACKWARD %d\n",
+      gpi__activation_name(layer->activation), backward);
+  gpi__append(text, "#include \"network_function.cuh\"\n}\n");
+}
+
+static void gpi__append_network_functions(gpi__text *text, const gpi__network_task *task, int backward) {
+  int i;
+  for (i = 0; i < task->layer_count; i++)
+    if (gpi__number_of_function(task, i, backward) == i)
+      gpi__append_network_function(text, task, i, backward);
+}
+
+/* Layers from the first on that share instructions. */
+static int gpi__network_segment(const gpi__network_task *task, int first) {
+  int end = first + 1;
+  while (end < task->layer_count && task->layers[end].width == task->layers[first].width &&
+    task->layers[end].inputs == task->layers[first].inputs &&
+    task->layers[end].operand_count == task->layers[first].operand_count && gpi__is_same_function(task, first, end, 0))
+    end++;
+  return end;
+}
+
+static void gpi__append_segments(gpi__text *text, const gpi__network_task *task) {
+  int first, end, count = 0;
+  gpi__append(text, "#define NETWORK_SEGMENTS(X)");
+  for (first = 0; first < task->layer_count; first = end) {
+    end = gpi__network_segment(task, first);
+    gpi__append(text, " X(%d, %d, %d, forward_%d)", count++, first, end - first, gpi__number_of_function(task, first, 0));
+  }
+  gpi__append(text, "\n");
+}
+
+static void gpi__append_both_functions(gpi__text *text, const gpi__network_task *task) {
+  int i;
+  gpi__append(text, "#define NETWORK_LAYER_FUNCTIONS(X)");
+  for (i = 0; i < task->layer_count; i++)
+    gpi__append(text, " X(%d, forward_%d, gradient_%d)", i, gpi__number_of_function(task, i, 0),
+      gpi__number_of_function(task, i, 1));
+  gpi__append(text, "\n");
+}
+
+static int gpi__network_is_exact(const gpi__network_task *task) {
+  int i, exact = 0;
+  for (i = 0; i < task->layer_count; i++) {
+    const gpi__network_layer *layer = &task->layers[i];
+    exact |= layer->formula && !layer->formula->placed.formula->is_short;
+    exact |= layer->gradient && !layer->gradient->placed.formula->is_short;
+  }
+  return exact;
+}
+
+static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *task) {
+  gpi__network_shape shape = gpi__network_shape_of(task);
+  int i, place = 0;
+  gpi__append(text, "#define NETWORK_ELEMENT %s\n#define NETWORK_LAYERS %d\n#define NETWORK_WIDTHS %lld",
+    gpi__dtype((gemmepi_dtype)task->dtype)->name, (int)task->layer_count, (long long)gpi__width_at(task, 0));
+  for (i = 1; i <= task->layer_count; i++)
+    gpi__append(text, ", %lld", (long long)gpi__width_at(task, i));
+  gpi__append(text, "\n#define NETWORK_FIRST_PLACES 0");
+  for (i = 0; i < task->layer_count; i++)
+    gpi__append(text, ", %d", place += task->layers[i].operand_count);
+  gpi__append(text, "\n#define NETWORK_WARPS %d\n#define NETWORK_ROW_BLOCKS %d\n#define NETWORK_BLOCKS %d\n"
+    "#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
+    shape.warps, shape.row_blocks, shape.blocks, gpi__network_is(task, GEMMEPI_NETWORK_BIAS),
+    gpi__dtype((gemmepi_dtype)task->bias_dtype)->name, gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
+}
+
+static int gpi__is_in_runs(const gpi__network_task *task, int64_t width, int64_t ld) {
+  return task->alignment % 16 == 0 && width % 8 == 0 && ld % 8 == 0;
+}
+
+static void gpi__append_network_flags(gpi__text *text, const gpi__network_task *task) {
+  gpi__append(text, "#define NETWORK_X_ALIGNED %d\n#define NETWORK_Y_ALIGNED %d\n#define NETWORK_W_ALIGNED %d\n",
+    gpi__is_in_runs(task, task->layers[0].inputs, task->x.ld),
+    gpi__is_in_runs(task, gpi__width_at(task, task->layer_count), task->y.ld), task->alignment % 16 == 0);
+  if (gpi__is_network_backward(task))
+    gpi__append(text, "#define NETWORK_HAS_DX %d\n#define NETWORK_HAS_DW %d\n#define NETWORK_ACCUMULATES %d\n"
+      "#define NETWORK_GRADIENT_TYPE %s\n", gpi__network_is(task, GEMMEPI_NETWORK_DX), gpi__network_is(task, GEMMEPI_NETWORK_DW),
+      gpi__network_is(task, GEMMEPI_ACCUMULATE_DW), gpi__dtype((gemmepi_dtype)task->gradient_dtype)->name);
+}
+
+/* All that stands before a kernel; that of the sums has no functions. */
+static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task, int has_functions) {
+  int i, has_formulas = 0;
+  for (i = 0; i < task->layer_count && has_functions; i++)
+    has_formulas |= task->layers[i].formula != NULL;
+  gpi__append_network_shape(text, task);
+  gpi__append_network_flags(text, task);
+  if (!has_functions)
+    return;
+  gpi__append(text, "#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define GEMMEPI_EXACT %d\n",
+    gpi__network_is_exact(task));
+  gpi__append(text, "#include \"network.cuh\"\n");
+  if (has_formulas)
+    gpi__append(text, "#include \"formula.cuh\"\n__device__ inline float formula_rounded(float x, float) {\n"
+      "    return to_f32(from_acc<Element>(x));\n}\n");
+  gpi__append_network_functions(text, task, 0);
+  if (gpi__is_network_backward(task)) {
+    gpi__append_network_functions(text, task, 1);
+    gpi__append_both_functions(text, task);
+  } else {
+    gpi__append_segments(text, task);
+  }
+}
+
+/* >>building */
+
+static gemmepi_status gpi__get_network_kernel(gemmepi_context *context, const gpi__network_task *task,
+  const char *file, const char *entry, gpi__launch *launch) {
+  int has_functions = strcmp(entry, "gemmepi_network_sums") != 0;
+  gpi__text counted = gpi__text_in(NULL, 0), text;
+  gemmepi_status status;
+  char *data;
+  gpi__network_prologue(&counted, task, has_functions);
+  data = (char *)gpi__new(&context->allocator, counted.length + 1);
+  if (!data)
+    return GEMMEPI_OUT_OF_MEMORY;
+  text = gpi__text_in(data, counted.length + 1);
+  gpi__network_prologue(&text, task, has_functions);
+  gpi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gpi__hash(text.data, text.length));
+  status = gpi__get_waiting_kernel(context, file, data, entry, launch);
+  gpi__delete(&context->allocator, data);
+  return status;
+}
+
+/* Sums of a block's dw and dbias. */
+static int64_t gpi__network_sums(const gpi__network_task *task) {
+  int64_t count = 0;
+  int i;
+  for (i = 0; i < task->layer_count; i++)
+    count +=
+      (task->layers[i].inputs + gpi__network_is(task, GEMMEPI_NETWORK_BIAS)) * task->layers[i].width;
+  return count;
+}
+
+/* As many blocks as run at a time, or fewer. */
+static void gpi__shape_network(const gemmepi_context *context, const gpi__network_task *task, gpi__network_kernel *kernel) {
+  int64_t shared = gpi__network_shared(task), sums = gpi__network_sums(task);
+  int64_t at_once = (int64_t)gpi__chip_of(context->arch)->most_shared / (shared + 1024), tiles;
+  kernel->shape = gpi__network_shape_of(task);
+  at_once = at_once < 1 ? 1 : at_once > kernel->shape.blocks ? kernel->shape.blocks : at_once;
+  at_once *= context->multiprocessors;
+  tiles = gpi__divide_up(task->rows, gpi__network_tile(&kernel->shape));
+  kernel->launch.blocks = (unsigned)(tiles < at_once ? tiles : at_once);
+  kernel->launch.threads_x = kernel->sums.threads_x = (unsigned)kernel->shape.warps * 32;
+  kernel->launch.threads_y = kernel->sums.threads_y = 1;
+  kernel->launch.shared = (unsigned)shared;
+  if (gpi__is_network_backward(task) && gpi__network_is(task, GEMMEPI_NETWORK_DW)) {
+    kernel->sums.blocks = (unsigned)gpi__divide_up(sums, 32);
+    kernel->workspace_size = (size_t)kernel->launch.blocks * (size_t)sums * sizeof(float);
+  }
+}
+
+static void gpi__fill_network_params(const gpi__network_task *task, gpi__network_params *params) {
+  int i, j, place = 0;
+  params->rows = (int)task->rows;
+  params->x_ld = task->x.ld;
+  params->y_ld = task->y.ld;
+  for (i = 0; i < task->layer_count; i++) {
+    const gpi__network_layer *layer = &task->layers[i];
+    params->parameter[i] = (float)layer->parameter;
+    for (j = 0; j < layer->operand_count; j++, place++) {
+      const gpi__kept_formula *kept = gpi__networks_formula_with(task, i, j);
+      if (kept)
+        params->places[place].ld =
+        kept->placed.formula->operands[j].kind == GEMMEPI_FULL ? kept->placed.operands[j].ld : 1;
+    }
+  }
+}
+
+/* Of a network that is not refused; the build lock is not held. */
+static gemmepi_status gpi__build_network_kernel(gemmepi_context *context, const gpi__network_task *task,
+  gpi__network_kernel *kernel) {
+  int backward = gpi__is_network_backward(task);
+  gpi__entry entry;
+  gemmepi_status status = gpi__enter_relaxed(context, &entry);
+  if (status)
+    return status;
+  memset(kernel, 0, sizeof *kernel);
+  gpi__shape_network(context, task, kernel);
+  gpi__fill_network_params(task, &kernel->params);
+  gpi__lock(&context->build_lock);
+  status =
+    gpi__get_network_kernel(context, task, backward ? "network_backward.cu" : "network.cu",
+      backward ? "gemmepi_network_backward" : "gemmepi_network", &kernel->launch);
+  if (!status && kernel->sums.blocks)
+    status =
+      gpi__get_network_kernel(context, task, "network_sums.cu", "gemmepi_network_sums", &kernel->sums);
+  gpi__unlock(&context->build_lock);
+  gpi__leave_relaxed(context, &entry);
+  return status;
+}
 /* desc to task: what a network's desc says by itself; its layers are checked as layers. */
 
 #define GPI__MAX_WIDTH ((int64_t)1 << 20)
@@ -39404,10 +39884,12 @@ static gemmepi_status gpi__convert_network(gemmepi_context *context, const gemme
     gpi__drop_networks_formulas(context, task);
   return status;
 }
-/* Plans of networks by layers: those of the layers, and where what is between them is. */
+/* Plans of networks: the kernel, or by layers the plans of these, and where what is between them is. */
 
 typedef struct gpi__network_plan {
   gemmepi_plan base;
+  const char *by_layers; /* why it is run so; NULL: in one kernel, and there are no plans of layers */
+  gpi__network_kernel kernel;
   gemmepi_plan *forward[GPI__NETWORK_LAYERS]; /* backward's make again what is not saved */
   gemmepi_plan *backward[GPI__NETWORK_LAYERS];
   size_t p_at[GPI__NETWORK_LAYERS], y_at[GPI__NETWORK_LAYERS]; /* of each layer, in what is kept */
@@ -39451,6 +39933,8 @@ static size_t gpi__network_workspace(const gpi__network_plan *network) {
   int i, backward;
   if (network->base.context->is_host)
     return 0;
+  if (!network->by_layers)
+    return network->kernel.workspace_size;
   for (i = 0; i < network->task.layer_count; i++)
     for (backward = 0; backward < 2; backward++) {
       const gemmepi_plan *plan = backward ? network->backward[i] : network->forward[i];
@@ -39545,6 +40029,13 @@ static gemmepi_status gpi__build_networks_backward(const gemmepi_network_desc *d
   return status;
 }
 
+static gemmepi_status gpi__build_by_layers(const gemmepi_network_desc *desc, gpi__network_plan *network) {
+  gpi__place_between(desc, network);
+  return gpi__is_network_backward(&network->task)
+       ? gpi__build_networks_backward(desc, network)
+       : gpi__build_networks_forward(desc, desc->layer_count, network);
+}
+
 /* task: its formulas are the plan's from now on. */
 static gemmepi_status gpi__build_network(gemmepi_context *context, const gemmepi_network_desc *desc,
   const gpi__network_task *task, gemmepi_plan **result) {
@@ -39558,9 +40049,9 @@ static gemmepi_status gpi__build_network(gemmepi_context *context, const gemmepi
   network->base = gpi__plan_base(context, backward ? GEMMEPI_PLAN_NETWORK_BACKWARD : GEMMEPI_PLAN_NETWORK, gpi__destroy_network);
   network->base.is_beside = 2;
   memcpy(&network->task, task, sizeof *task);
-  gpi__place_between(desc, network);
-  status = backward ? gpi__build_networks_backward(desc, network)
-        : gpi__build_networks_forward(desc, desc->layer_count, network);
+  network->by_layers = context->is_host ? "it is on the host" : gpi__network_refusal(context, task);
+  status = network->by_layers ? gpi__build_by_layers(desc, network)
+        : gpi__build_network_kernel(context, &network->task, &network->kernel);
   network->built_size = status ? 0 : gpi__network_workspace(network);
   return gpi__finish_plan(&network->base, status, result);
 }
@@ -39804,7 +40295,51 @@ static gemmepi_status gpi__convert_network_pointers(const gpi__network_plan *net
     status = gpi__list_networks_weights(&network->task, args, at, regions);
   return status ? status : gpi__list_networks_operands(&network->task, args, at, regions);
 }
-/* Runs of networks: a layer at a time. */
+/* A network's run in one kernel, and, of dw, the launch that adds up what its blocks leave. */
+
+static void gpi__point_network_to_operands(const gpi__network_task *task, const gpi__network_pointers *at,
+  gpi__network_params *params) {
+  int i, j, place = 0;
+  for (i = 0; i < task->layer_count; i++)
+    for (j = 0; j < task->layers[i].operand_count; j++, place++) {
+      const gpi__kept_formula *kept = gpi__networks_formula_with(task, i, j);
+      if (!kept)
+        continue;
+      if (kept->placed.formula->operands[j].kind == GEMMEPI_NUMBER)
+        params->places[place].number = *(const double *)at->operands[i][j];
+      else
+        params->places[place].data = at->operands[i][j];
+    }
+}
+
+/* The primary context is current; workspace has what the kernel wants, at a multiple of 256. */
+static gemmepi_status gpi__launch_network(const gemmepi_context *context, const gpi__network_kernel *kernel,
+  const gpi__network_task *task, const gpi__network_pointers *at, char *workspace, gemmepi_stream stream) {
+  gpi__network_params params = kernel->params;
+  gpi__network_sums_params sums;
+  gemmepi_status status;
+  int i;
+  params.x = at->alone[GPI__N_X];
+  params.y = at->alone[GPI__N_Y];
+  params.dy = at->alone[GPI__N_DY];
+  params.dx = at->alone[GPI__N_DX];
+  params.partials = (float *)(void *)workspace;
+  memset(&sums, 0, sizeof sums);
+  sums.partials = params.partials;
+  sums.count = (int)kernel->launch.blocks;
+  for (i = 0; i < task->layer_count; i++) {
+    params.w[i] = at->of_layers[GPI__N_W - GPI__N_W][i];
+    params.bias[i] = at->of_layers[GPI__N_BIAS - GPI__N_W][i];
+    sums.dw[i] = at->of_layers[GPI__N_DW - GPI__N_W][i];
+    sums.dbias[i] = at->of_layers[GPI__N_DBIAS - GPI__N_W][i];
+  }
+  gpi__point_network_to_operands(task, at, &params);
+  status = gpi__launch_kernel(context, &kernel->launch, &params, "a network", stream);
+  if (!status && kernel->sums.blocks)
+    status = gpi__launch_kernel(context, &kernel->sums, &sums, "the sums of a network's dw", stream);
+  return status;
+}
+/* Runs of networks: in one kernel, or a layer at a time. */
 
 typedef struct gpi__network_run {
   const gpi__network_plan *network;
@@ -39884,6 +40419,13 @@ static gemmepi_status gpi__run_by_layers(void *user, char *workspace, size_t siz
   return status;
 }
 
+static gemmepi_status gpi__launch_networks_work(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+  const gpi__network_run *run = (const gpi__network_run *)user;
+  const gpi__network_plan *network = run->network;
+  return network->by_layers ? gpi__run_by_layers(user, workspace, size, stream)
+        : gpi__launch_network(network->base.context, &network->kernel, &network->task, &run->at, workspace, stream);
+}
+
 /* What is between layers is memory for the time of a host's run. */
 static gemmepi_status gpi__run_network_on_host(gpi__network_run *run, const gpi__space *space) {
   const gemmepi_allocator *allocator = &run->network->base.context->allocator;
@@ -39914,13 +40456,13 @@ static gemmepi_status gpi__run_network_on_device(gpi__network_run *run, const gp
     if (!status)
       status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
     return status ? status
-        : gpi__run_by_layers(run, (char *)space->workspace, space->size, space->stream);
+        : gpi__launch_networks_work(run, (char *)space->workspace, space->size, space->stream);
   }
   if (needed > network->built_size)
     status = gpi__reserve(context, space->stream, space->is_beside, needed);
   if (status || needed == 0)
-    return status ? status : gpi__run_by_layers(run, NULL, 0, space->stream);
-  return gpi__launch_in_block(context, space, needed, gpi__run_by_layers, run);
+    return status ? status : gpi__launch_networks_work(run, NULL, 0, space->stream);
+  return gpi__launch_in_block(context, space, needed, gpi__launch_networks_work, run);
 }
 
 /* one_shot: as gpi__run_matmul's. */
@@ -39953,9 +40495,19 @@ static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *giv
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* What a network's plan is, as a struct and in words. */
 
+static void gpi__describe_network_kernel(const gpi__network_plan *network, gemmepi_plan_details *details) {
+  const gpi__network_kernel *kernel = &network->kernel;
+  memcpy(details->kernel, kernel->launch.name, sizeof details->kernel);
+  details->tile_m = (int)gpi__network_tile(&kernel->shape);
+  details->tile_n = (int)gpi__widest(&network->task);
+  details->compute = GEMMEPI_COMPUTE_F32;
+  details->accumulator = GEMMEPI_F32;
+  details->launches = kernel->sums.blocks ? 2 : 1;
+  details->route = GEMMEPI_ROUTE_FUSED;
+}
+
 /* Adds up what the layers' plans are: launches, and the first one's kernel. */
-static void gpi__describe_network(const gemmepi_plan *base, gemmepi_plan_details *details) {
-  const gpi__network_plan *network = (const gpi__network_plan *)base;
+static void gpi__describe_layers_of_network(const gpi__network_plan *network, gemmepi_plan_details *details) {
   gemmepi_plan_details of_layer;
   int i, j, is_first = 1;
   for (j = 0; j < 2 * network->task.layer_count; j++) {
@@ -39978,7 +40530,15 @@ static void gpi__describe_network(const gemmepi_plan *base, gemmepi_plan_details
     details->bit_stable &= of_layer.bit_stable;
   }
   details->saved_size = gpi__saved_size(network);
-  details->route = base->context->is_host ? GEMMEPI_ROUTE_HOST : GEMMEPI_ROUTE_LINEAR;
+  details->route = network->base.context->is_host ? GEMMEPI_ROUTE_HOST : GEMMEPI_ROUTE_LINEAR;
+}
+
+static void gpi__describe_network(const gemmepi_plan *base, gemmepi_plan_details *details) {
+  const gpi__network_plan *network = (const gpi__network_plan *)base;
+  if (network->by_layers)
+    gpi__describe_layers_of_network(network, details);
+  else
+    gpi__describe_network_kernel(network, details);
 }
 
 static void gpi__explain_network(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
@@ -39989,8 +40549,13 @@ static void gpi__explain_network(gpi__text *text, const gemmepi_plan *base, cons
     gpi__is_network_backward(task) ? "backward" : "forward", (long long)task->rows, (long long)task->layers[0].inputs);
   for (i = 0; i < task->layer_count; i++)
     gpi__append(text, " %lld", (long long)task->layers[i].width);
-  gpi__append(text, ", %s: a layer at a time, %d launches, workspace %llu bytes, saved %llu bytes\n",
-    gpi__dtype_name((gemmepi_dtype)task->dtype), details->launches,
+  gpi__append(text, ", %s: ", gpi__dtype_name((gemmepi_dtype)task->dtype));
+  if (network->by_layers)
+    gpi__append(text, "a layer at a time, as %s", network->by_layers);
+  else
+    gpi__append(text, "all layers in one kernel, %s, %u blocks of %d rows by turns, shared memory %u bytes",
+      network->kernel.launch.name, network->kernel.launch.blocks, details->tile_m, network->kernel.launch.shared);
+  gpi__append(text, "; %d launches, workspace %llu bytes, saved %llu bytes\n", details->launches,
     (gpi__ull)details->workspace_size, (gpi__ull)details->saved_size);
   for (i = 0; i < task->layer_count; i++)
     if (network->forward[i]) {

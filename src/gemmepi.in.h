@@ -254,10 +254,12 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_NETWORK
 #include "network/task.h"
 #include "network/layers.h"
+#include "network/kernel.h"
 #include "network/take.h"
 #include "network/plan.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "network/pointers.h"
+#include "network/kernel_run.h"
 #include "network/run.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "network/explain.h"

@@ -81,6 +81,13 @@ static const family weights_wgmma_inside = {"weights_wgmma_inside", "gemm_weight
 
 static const family drawn = {"drawn", NULL, 0, NULL, 0};
 
+static const family network = {"network", "network.cu", 80, NULL, 0};
+static const family network_turing = {"network_turing", "network.cu", 0, "sm_75", 75};
+static const family network_backward = {"network_backward", "network_backward.cu", 80, NULL, 0};
+static const family network_backward_turing = {"network_backward_turing", "network_backward.cu", 0, "sm_75",
+                                               75};
+static const family network_sums = {"network_sums", "network_sums.cu", 80, NULL, 0};
+
 /* One cubin. */
 typedef struct kernel {
     const family *family;
@@ -2541,6 +2548,134 @@ static int list_archs(const gpi__nvrtc *nvrtc) {
     return !result && arch_count > 0 && arch_count <= (int)GPI__COUNT(archs);
 }
 
+/* >>networks */
+
+/* Widths from x on. text, gradient: of a formula in place of the activation, with operands of the layer's beside them. */
+static const struct network_row {
+    const char *name;
+    gemmepi_dtype dtype;
+    uint64_t activation, flags;
+    int widths[GPI__NETWORK_LAYERS + 1];
+    const char *text, *gradient;
+} network_rows[] = {
+    {"64x4_relu", GEMMEPI_F16, GEMMEPI_RELU, GEMMEPI_NETWORK_BIAS, {64, 64, 64, 64, 64}, NULL, NULL},
+    {"64x4_silu", GEMMEPI_BF16, GEMMEPI_SILU, GEMMEPI_NETWORK_TRANSPOSED, {64, 64, 64, 64, 64}, NULL, NULL},
+    {"64x5_tanh", GEMMEPI_F16, GEMMEPI_TANH, GEMMEPI_NETWORK_BIAS, {3, 64, 64, 64, 64, 3}, NULL, NULL},
+    {"32x2_gelu", GEMMEPI_F16, GEMMEPI_GELU_TANH, GEMMEPI_NETWORK_BIAS, {32, 32, 32}, NULL, NULL},
+    {"20x3_elu",
+     GEMMEPI_BF16,
+     GEMMEPI_ELU,
+     GEMMEPI_NETWORK_BIAS | GEMMEPI_NETWORK_TRANSPOSED,
+     {40, 20, 24, 7},
+     NULL,
+     NULL},
+    {"128x4_mish", GEMMEPI_F16, GEMMEPI_MISH, GEMMEPI_NETWORK_BIAS, {128, 128, 128, 128, 128}, NULL, NULL},
+    {"128x2_relu", GEMMEPI_F16, GEMMEPI_RELU, GEMMEPI_NETWORK_BIAS, {3, 128, 3}, NULL, NULL},
+    {"128_silu", GEMMEPI_F16, GEMMEPI_SILU, 0, {128, 128}, NULL, NULL},
+    {"64x4_sines",
+     GEMMEPI_F16,
+     0,
+     GEMMEPI_NETWORK_BIAS,
+     {2, 64, 64, 64, 3},
+     "d = sin(30 * (product + bias))",
+     "d = dy * 30 * cos(30 * (product + bias))"},
+    {"48x3_gain",
+     GEMMEPI_BF16,
+     0,
+     GEMMEPI_NETWORK_BIAS,
+     {48, 48, 48, 48},
+     "d = tanh(gain * (product + bias))",
+     "d = dy * gain * (1 - tanh(gain * (product + bias)) * tanh(gain * (product + bias)))"},
+};
+
+static gemmepi_operand network_operand(const char *name, gemmepi_operand_kind kind, gemmepi_dtype dtype) {
+    gemmepi_operand operand;
+    memset(&operand, 0, sizeof operand);
+    operand.name = name, operand.kind = kind, operand.dtype = dtype;
+    return operand;
+}
+
+/* gain is the caller's; bias and dy are of the layer. */
+static void take_network_formula(const struct network_row *row, int backward, gpi__kept_formula *kept) {
+    gemmepi_operand operands[3];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc desc;
+    gpi__formula *formula;
+    memset(&desc, 0, sizeof desc), memset(kept, 0, sizeof *kept);
+    operands[0] = network_operand("gain", GEMMEPI_PER_COLUMN, GEMMEPI_F32);
+    operands[1] = network_operand("bias", GEMMEPI_PER_COLUMN, row->dtype);
+    operands[2] = network_operand("dy", GEMMEPI_FULL, row->dtype);
+    desc.text = backward ? row->gradient : row->text, desc.operands = operands;
+    desc.operand_count = backward ? 3 : 2;
+    desc.value = "product", desc.accumulator = GEMMEPI_F32, desc.d = row->dtype;
+    if (gpi__parse_formula(&allocator, &desc, &formula) != GEMMEPI_OK) {
+        printf("%s is no formula: %s\n", row->name, gemmepi_last_error());
+        exit(1);
+    }
+    kept->placed.formula = formula;
+}
+
+static void take_network(const struct network_row *row, int backward, gpi__kept_formula kept[2],
+                         gpi__network_task *task) {
+    int i, is_formula = row->text != NULL;
+    memset(task, 0, sizeof *task);
+    task->tag = backward ? GPI__NETWORK_BACKWARD : GPI__NETWORK_FORWARD;
+    task->rows = 1 << 20;
+    task->flags = row->flags | (backward ? GEMMEPI_NETWORK_DW | GEMMEPI_NETWORK_DX : 0);
+    task->dtype = task->x_dtype = task->bias_dtype = (int)row->dtype;
+    task->gradient_dtype = GEMMEPI_F32;
+    task->alignment = 16;
+    task->x.ld = row->widths[0];
+    for (i = 0; i < GPI__NETWORK_LAYERS && row->widths[i + 1]; i++) {
+        gpi__network_layer *layer = &task->layers[task->layer_count++];
+        layer->inputs = row->widths[i];
+        task->y.ld = layer->width = row->widths[i + 1];
+        layer->activation = row->activation;
+        layer->formula = is_formula ? &kept[0] : NULL, layer->gradient = is_formula ? &kept[1] : NULL;
+        layer->operand_count = is_formula;
+        memset(layer->beside, -1, sizeof layer->beside);
+        layer->beside[0][0] = layer->beside[1][0] = GPI__L_BIAS;
+        layer->beside[1][1] = GPI__L_DY;
+    }
+}
+
+static void add_network(const struct network_row *row, int backward) {
+    static char prologue[1 << 16];
+    gpi__kept_formula kept[2];
+    gpi__network_task task;
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    if (row->text) {
+        take_network_formula(row, 0, &kept[0]);
+        take_network_formula(row, 1, &kept[1]);
+    }
+    take_network(row, backward, kept, &task);
+    if (!backward || gpi__registers_of_backward(&task) <= GPI__REGISTERS_OF_THREAD) {
+        gpi__network_prologue(&text, &task, 1);
+        add(backward ? &network_backward : &network, row->name, prologue);
+        if (row->dtype == GEMMEPI_F16)
+            add(backward ? &network_backward_turing : &network_turing, row->name, prologue);
+    }
+    if (backward) {
+        text = gpi__text_in(prologue, sizeof prologue);
+        gpi__network_prologue(&text, &task, 0);
+        add(&network_sums, row->name, prologue);
+    }
+    if (row->text) {
+        gemmepi_allocator allocator = gpi__default_allocator();
+        gpi__delete(&allocator, (void *)(uintptr_t)kept[0].placed.formula);
+        gpi__delete(&allocator, (void *)(uintptr_t)kept[1].placed.formula);
+    }
+}
+
+static void list_networks(void) {
+    size_t i;
+    few_archs = 1;
+    for (i = 0; i < GPI__COUNT(network_rows); i++) {
+        add_network(&network_rows[i], 0);
+        add_network(&network_rows[i], 1);
+    }
+}
+
 int main(int argc, char **argv) {
     gpi__log log = {NULL, NULL, 0};
     gpi__loader loader;
@@ -2581,6 +2716,7 @@ int main(int argc, char **argv) {
     list_inside();
     list_inside_groups();
     list_drawn();
+    list_networks();
     check_layouts();
     if (kernel_count == 0) {
         printf("FAIL kernels: there is no family %s\n0 passed, 1 failed, 0 skipped\n", only);

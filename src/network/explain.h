@@ -4,9 +4,19 @@
 
 #include "run.h"
 
+static void gpi__describe_network_kernel(const gpi__network_plan *network, gemmepi_plan_details *details) {
+    const gpi__network_kernel *kernel = &network->kernel;
+    memcpy(details->kernel, kernel->launch.name, sizeof details->kernel);
+    details->tile_m = (int)gpi__network_tile(&kernel->shape);
+    details->tile_n = (int)gpi__widest(&network->task);
+    details->compute = GEMMEPI_COMPUTE_F32;
+    details->accumulator = GEMMEPI_F32;
+    details->launches = kernel->sums.blocks ? 2 : 1;
+    details->route = GEMMEPI_ROUTE_FUSED;
+}
+
 /* Adds up what the layers' plans are: launches, and the first one's kernel. */
-static void gpi__describe_network(const gemmepi_plan *base, gemmepi_plan_details *details) {
-    const gpi__network_plan *network = (const gpi__network_plan *)base;
+static void gpi__describe_layers_of_network(const gpi__network_plan *network, gemmepi_plan_details *details) {
     gemmepi_plan_details of_layer;
     int i, j, is_first = 1;
     for (j = 0; j < 2 * network->task.layer_count; j++) {
@@ -29,7 +39,15 @@ static void gpi__describe_network(const gemmepi_plan *base, gemmepi_plan_details
         details->bit_stable &= of_layer.bit_stable;
     }
     details->saved_size = gpi__saved_size(network);
-    details->route = base->context->is_host ? GEMMEPI_ROUTE_HOST : GEMMEPI_ROUTE_LINEAR;
+    details->route = network->base.context->is_host ? GEMMEPI_ROUTE_HOST : GEMMEPI_ROUTE_LINEAR;
+}
+
+static void gpi__describe_network(const gemmepi_plan *base, gemmepi_plan_details *details) {
+    const gpi__network_plan *network = (const gpi__network_plan *)base;
+    if (network->by_layers)
+        gpi__describe_layers_of_network(network, details);
+    else
+        gpi__describe_network_kernel(network, details);
 }
 
 static void gpi__explain_network(gpi__text *text, const gemmepi_plan *base,
@@ -42,8 +60,15 @@ static void gpi__explain_network(gpi__text *text, const gemmepi_plan *base,
                 (long long)task->layers[0].inputs);
     for (i = 0; i < task->layer_count; i++)
         gpi__append(text, " %lld", (long long)task->layers[i].width);
-    gpi__append(text, ", %s: a layer at a time, %d launches, workspace %llu bytes, saved %llu bytes\n",
-                gpi__dtype_name((gemmepi_dtype)task->dtype), details->launches,
+    gpi__append(text, ", %s: ", gpi__dtype_name((gemmepi_dtype)task->dtype));
+    if (network->by_layers)
+        gpi__append(text, "a layer at a time, as %s", network->by_layers);
+    else
+        gpi__append(text,
+                    "all layers in one kernel, %s, %u blocks of %d rows by turns, shared memory %u bytes",
+                    network->kernel.launch.name, network->kernel.launch.blocks, details->tile_m,
+                    network->kernel.launch.shared);
+    gpi__append(text, "; %d launches, workspace %llu bytes, saved %llu bytes\n", details->launches,
                 (gpi__ull)details->workspace_size, (gpi__ull)details->saved_size);
     for (i = 0; i < task->layer_count; i++)
         if (network->forward[i]) {

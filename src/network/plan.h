@@ -1,11 +1,14 @@
-/* Plans of networks by layers: those of the layers, and where what is between them is. */
+/* Plans of networks: the kernel, or by layers the plans of these, and where what is between them is. */
 #ifndef GEMMEPI_NETWORK_PLAN_H
 #define GEMMEPI_NETWORK_PLAN_H
 
+#include "kernel.h"
 #include "take.h"
 
 typedef struct gpi__network_plan {
     gemmepi_plan base;
+    const char *by_layers; /* why it is run so; NULL: in one kernel, and there are no plans of layers */
+    gpi__network_kernel kernel;
     gemmepi_plan *forward[GPI__NETWORK_LAYERS]; /* backward's make again what is not saved */
     gemmepi_plan *backward[GPI__NETWORK_LAYERS];
     size_t p_at[GPI__NETWORK_LAYERS], y_at[GPI__NETWORK_LAYERS]; /* of each layer, in what is kept */
@@ -49,6 +52,8 @@ static size_t gpi__network_workspace(const gpi__network_plan *network) {
     int i, backward;
     if (network->base.context->is_host)
         return 0;
+    if (!network->by_layers)
+        return network->kernel.workspace_size;
     for (i = 0; i < network->task.layer_count; i++)
         for (backward = 0; backward < 2; backward++) {
             const gemmepi_plan *plan = backward ? network->backward[i] : network->forward[i];
@@ -146,6 +151,13 @@ static gemmepi_status gpi__build_networks_backward(const gemmepi_network_desc *d
     return status;
 }
 
+static gemmepi_status gpi__build_by_layers(const gemmepi_network_desc *desc, gpi__network_plan *network) {
+    gpi__place_between(desc, network);
+    return gpi__is_network_backward(&network->task)
+               ? gpi__build_networks_backward(desc, network)
+               : gpi__build_networks_forward(desc, desc->layer_count, network);
+}
+
 /* task: its formulas are the plan's from now on. */
 static gemmepi_status gpi__build_network(gemmepi_context *context, const gemmepi_network_desc *desc,
                                          const gpi__network_task *task, gemmepi_plan **result) {
@@ -160,9 +172,9 @@ static gemmepi_status gpi__build_network(gemmepi_context *context, const gemmepi
                                    gpi__destroy_network);
     network->base.is_beside = 2;
     memcpy(&network->task, task, sizeof *task);
-    gpi__place_between(desc, network);
-    status = backward ? gpi__build_networks_backward(desc, network)
-                      : gpi__build_networks_forward(desc, desc->layer_count, network);
+    network->by_layers = context->is_host ? "it is on the host" : gpi__network_refusal(context, task);
+    status = network->by_layers ? gpi__build_by_layers(desc, network)
+                                : gpi__build_network_kernel(context, &network->task, &network->kernel);
     network->built_size = status ? 0 : gpi__network_workspace(network);
     return gpi__finish_plan(&network->base, status, result);
 }

@@ -1,8 +1,8 @@
-/* Runs of networks: a layer at a time. */
+/* Runs of networks: in one kernel, or a layer at a time. */
 #ifndef GEMMEPI_NETWORK_RUN_H
 #define GEMMEPI_NETWORK_RUN_H
 
-#include "pointers.h"
+#include "kernel_run.h"
 
 typedef struct gpi__network_run {
     const gpi__network_plan *network;
@@ -82,6 +82,15 @@ static gemmepi_status gpi__run_by_layers(void *user, char *workspace, size_t siz
     return status;
 }
 
+static gemmepi_status gpi__launch_networks_work(void *user, char *workspace, size_t size,
+                                                gemmepi_stream stream) {
+    const gpi__network_run *run = (const gpi__network_run *)user;
+    const gpi__network_plan *network = run->network;
+    return network->by_layers ? gpi__run_by_layers(user, workspace, size, stream)
+                              : gpi__launch_network(network->base.context, &network->kernel, &network->task,
+                                                    &run->at, workspace, stream);
+}
+
 /* What is between layers is memory for the time of a host's run. */
 static gemmepi_status gpi__run_network_on_host(gpi__network_run *run, const gpi__space *space) {
     const gemmepi_allocator *allocator = &run->network->base.context->allocator;
@@ -112,13 +121,13 @@ static gemmepi_status gpi__run_network_on_device(gpi__network_run *run, const gp
         if (!status)
             status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
         return status ? status
-                      : gpi__run_by_layers(run, (char *)space->workspace, space->size, space->stream);
+                      : gpi__launch_networks_work(run, (char *)space->workspace, space->size, space->stream);
     }
     if (needed > network->built_size)
         status = gpi__reserve(context, space->stream, space->is_beside, needed);
     if (status || needed == 0)
-        return status ? status : gpi__run_by_layers(run, NULL, 0, space->stream);
-    return gpi__launch_in_block(context, space, needed, gpi__run_by_layers, run);
+        return status ? status : gpi__launch_networks_work(run, NULL, 0, space->stream);
+    return gpi__launch_in_block(context, space, needed, gpi__launch_networks_work, run);
 }
 
 /* one_shot: as gpi__run_matmul's. */

@@ -94,6 +94,8 @@ TEST_SHARE=120 80 products/found_scales
 90 products/fuzz 24 1
 90 products/composed 24 1
 90 linear/fuzz 10 1
+TEST_SHARE=6 90 network/grid kernel
+TEST_SHARE=20 80 network/grid kernel
 TEST_SHARE=4 90 linear/bends
 TEST_SHARE=16 90 linear/chain
 90 elementwise/fuzz 60 1

@@ -268,6 +268,29 @@ static void networks_drawn_at_random_are_what_plain_loops_say(void) {
     }
 }
 
+/* Where there is a kernel for them: of 16 bits, with nothing that is by layers alone, and now and then several tiles for a block. */
+static void narrow_networks_run_in_one_kernel(void) {
+    static const int rows[] = {3, 40, 129, MOST_ROWS};
+    static network net;
+    rng random = rng_seeded(59);
+    int i, j;
+    for (i = 0; i < 120; i++) {
+        draw(&net, &random, i % 3 ? RELU_IS : 1);
+        net.dtype = net.dtype == GEMMEPI_F64   ? GEMMEPI_F16
+                    : net.dtype == GEMMEPI_F32 ? GEMMEPI_BF16
+                                               : net.dtype;
+        net.gradient = i & 1 ? net.dtype : GEMMEPI_F32;
+        net.rows = rows[rng_below(&random, 4)];
+        net.flags &= ~(GEMMEPI_NETWORK_SAVED | GEMMEPI_ACCUMULATE_DX);
+        for (j = 0; j < net.count; j++)
+            net.width[j] = i % 2 ? 8 << rng_below(&random, 4) : net.width[j];
+        net.y_ld = net.y_ld ? net.width[net.count - 1] + (i % 3 ? 8 : 5) : 0;
+        net.in_one_kernel = 1;
+        if (test_takes((uint64_t)i * 2 + 1))
+            check_network(&net, (uint64_t)i, 0);
+    }
+}
+
 /* Small whole numbers, of which no sum is rounded in any type: RELU's bends are where they are. */
 static void networks_of_whole_numbers_are_exact(void) {
     static network net;
@@ -420,12 +443,17 @@ static void the_first_layers_input_may_be_made_by_text(void) {
     close_network(&net);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     test_device devices[2];
     int count = test_devices_open(devices), i;
     for (i = 0; i < count; i++) {
         here = devices + i;
         printf("on %s:\n", here->name);
+        RUN(narrow_networks_run_in_one_kernel);
+        if (argc > 1 && strcmp(argv[1], "kernel") == 0) {
+            test_device_close(here);
+            continue;
+        }
         RUN(networks_drawn_at_random_are_what_plain_loops_say);
         RUN(networks_of_whole_numbers_are_exact);
         RUN(gradients_are_those_of_differences);

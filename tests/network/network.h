@@ -5,7 +5,7 @@
 
 #include "../products/problem.h"
 
-enum { MOST_LAYERS = 6, MOST_ROWS = 200, MOST_WIDTH = 96, MOST = MOST_ROWS * MOST_WIDTH };
+enum { MOST_LAYERS = 6, MOST_ROWS = 600, MOST_WIDTH = 96, MOST = MOST_ROWS * MOST_WIDTH };
 
 /* Numbers on the device, and as they are read back. */
 typedef struct held {
@@ -24,6 +24,7 @@ typedef struct action {
 
 typedef struct network {
     test_device *on;
+    int in_one_kernel; /* on a GPU */
     int rows, input, count, width[MOST_LAYERS], x_ld, y_ld;
     gemmepi_dtype dtype, gradient;
     uint64_t flags;
@@ -189,11 +190,15 @@ static void run_network(network *net, int planned) {
         must(gemmepi_alloc(context, details.saved_size, &net->saved));
         net->args.saved = net->saved, net->args.saved_size = details.saved_size;
     }
+    CHECK(!net->in_one_kernel || !net->on->has_fused || details.route == GEMMEPI_ROUTE_FUSED, "route %d",
+          (int)details.route);
     if (differs) {
         must(gemmepi_plan_network_backward(context, &net->desc, &backward));
         must(gemmepi_plan_info(backward, &of_backward));
         CHECK(of_backward.saved_size == details.saved_size, "forward saves %llu bytes, backward reads %llu",
               (unsigned long long)details.saved_size, (unsigned long long)of_backward.saved_size);
+        CHECK(!net->in_one_kernel || !net->on->has_fused || of_backward.route == GEMMEPI_ROUTE_FUSED,
+              "backward's route %d", (int)of_backward.route);
     }
     if (planned) {
         must(gemmepi_plan_prepare(forward, net->on->stream));

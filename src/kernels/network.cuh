@@ -1,0 +1,394 @@
+// What the kernels of networks have in common. A warp has 16 rows of a tile for each of NETWORK_ROW_BLOCKS; its numbers stay in registers from
+// layer to layer: the sums that mma.sync leaves a thread, rounded, are what it wants of A for the next layer.
+//
+// Columns, of any layer's result and of x, have positions: those of 8 columns that follow each other are with one thread, in tiles of 8 positions
+// side by side, so that x, y and operands are read and written 16 bytes at a time, straight from and to memory. A layer does not see it, as its weights
+// stand so in shared memory: blocks of 512 bytes, 16 positions of k and 16 of n, four matrices of 8 x 8 as ldmatrix wants them: those of the first 8 n (of both
+// 8 k), then of the others. With .trans the same block is one of the transposed weights.
+#pragma once
+#pragma once
+#include "formula_kinds.cuh"
+#include "types.cuh"
+#include "network_function.cuh"
+#include "params.h"
+#include "activation.cuh"
+
+typedef NETWORK_ELEMENT Element;
+constexpr int LAYERS = NETWORK_LAYERS, WIDTHS[] = {NETWORK_WIDTHS}, FIRST_PLACES[] = {NETWORK_FIRST_PLACES};
+constexpr int WARPS = NETWORK_WARPS, THREADS = WARPS * 32, ROW_BLOCKS = NETWORK_ROW_BLOCKS, WARP_ROWS = ROW_BLOCKS * 16;
+constexpr bool HAS_BIAS = NETWORK_HAS_BIAS, TRANSPOSED = NETWORK_TRANSPOSED;
+constexpr int VALUES = ROW_BLOCKS * 8; // of a thread, of 16 columns: four side by side of rows that are 8 apart
+
+__device__ constexpr int steps_of(int width) {
+    return (width + 15) / 16;
+}
+__device__ constexpr int weight_bytes(int layer) {
+    return steps_of(WIDTHS[layer]) * steps_of(WIDTHS[layer + 1]) * 512;
+}
+__device__ constexpr int weights_before(int layer) {
+    int bytes = 0;
+    for (int i = 0; i < layer; i++)
+        bytes += weight_bytes(i);
+    return bytes;
+}
+__device__ constexpr int columns_before(int layer) { // padded, of results
+    int columns = 0;
+    for (int i = 0; i < layer; i++)
+        columns += steps_of(WIDTHS[i + 1]) * 16;
+    return columns;
+}
+__device__ constexpr int most_steps() {
+    int most = 1;
+    for (int i = 0; i <= LAYERS; i++)
+        most = steps_of(WIDTHS[i]) > most ? steps_of(WIDTHS[i]) : most;
+    return most;
+}
+constexpr int STEPS = most_steps(), BIAS_AT = weights_before(LAYERS), SHARED_OF_WEIGHTS = BIAS_AT + (HAS_BIAS ? columns_before(LAYERS) * 4 : 0);
+
+// A warp's rows of a layer, 16 columns in a step: of each 16 rows what mma.sync has as A.
+struct Fragments {
+    u32 at[STEPS][ROW_BLOCKS][4];
+};
+
+// A thread's values of a layer's step: the i-th is in row + i / 4 * 8, column + i % 4.
+struct Part {
+    int row, column, rows, columns, depth;
+};
+
+// >>instructions
+
+__device__ inline u32 pack(float first, float second) {
+    u32 two;
+#if __CUDA_ARCH__ >= 800
+    if constexpr (SAME<Element, F16>)
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
+    else
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
+#else
+    Element x, y;
+    from_f32(first, x);
+    from_f32(second, y);
+    two = (u32)x.bits | (u32)y.bits << 16;
+#endif
+    return two;
+}
+__device__ inline void unpack(u32 two, float &first, float &second) {
+    if constexpr (SAME<Element, BF16>) {
+        first = __uint_as_float(two << 16);
+        second = __uint_as_float(two & 0xffff0000);
+    } else {
+        first = to_f32(Element{(u16)two});
+        second = to_f32(Element{(u16)(two >> 16)});
+    }
+}
+template <bool Turned> __device__ inline void load_block(u32 from, u32 (&to)[4]) {
+    if constexpr (Turned)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+}
+__device__ inline void put_word(u32 to, u32 word) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+// sums += A B of 16 rows, 16 of k, 8 columns.
+__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+#if __CUDA_ARCH__ >= 800
+    if constexpr (SAME<Element, BF16>)
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    else
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else // of F16, half as many
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(i ? b1 : b0));
+#endif
+}
+
+// >>columns and positions
+
+// Of 32 columns a thread has eight, of 16 that are left four: `first`, of the lane.
+__device__ constexpr int columns_of_run(int width, int step) {
+    return (step / 2 + 1) * 32 <= steps_of(width) * 16 ? 8 : 4;
+}
+template <int Width> __device__ inline int first_of_step(int step) {
+    int lane = threadIdx.x % 4;
+    return columns_of_run(Width, step) == 8 ? step / 2 * 32 + lane * 8 + step % 2 * 4 : step * 16 + lane * 4;
+}
+template <int Width> __device__ inline u32 position_of(u32 column) {
+    constexpr u32 wide = steps_of(Width) / 2 * 32;
+    bool is_whole = (int)column < (int)wide;
+    u32 i = is_whole ? column % 32 : column - wide;
+    return is_whole ? column / 32 * 32 + i % 8 / 2 * 8 + i / 8 * 2 + i % 2 : wide + i % 4 / 2 * 8 + i / 4 * 2 + i % 2;
+}
+template <int Width> __device__ inline int column_of(u32 position) {
+    constexpr u32 wide = steps_of(Width) / 2 * 32;
+    bool is_whole = (int)position < (int)wide;
+    u32 i = is_whole ? position % 32 : position - wide;
+    return is_whole ? position / 32 * 32 + i % 8 / 2 * 8 + i / 8 * 2 + i % 2 : wide + i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
+}
+
+// >>rows from and to memory
+
+// Words of a run of Count elements, of which so many exist. Aligned: all do or none, and they lie at a multiple of their size.
+template <bool Aligned, int Count> __device__ inline void read_words(const Element *from, int valid, u32 (&words)[Count / 2]) {
+    Words<Element, Count> run = {};
+    if (Aligned) {
+        if (valid > 0)
+            run = *reinterpret_cast<const Words<Element, Count> *>(from);
+    } else {
+        run = words_of(read_elements<Count>(from, valid));
+    }
+    memcpy(words, &run, sizeof words);
+}
+template <bool Aligned, int Count> __device__ inline void write_words(Element *to, int valid, const u32 (&words)[Count / 2]) {
+    if (Aligned) {
+        Words<Element, Count> run;
+        memcpy(&run, words, sizeof run);
+        if (valid > 0)
+            *reinterpret_cast<Words<Element, Count> *>(to) = run;
+    } else {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            if (i < valid)
+                to[i].bits = (u16)(words[i / 2] >> i % 2 * 16);
+    }
+}
+
+// The rows of a tile from `row` on, the thread's first, of a matrix that is Width wide. Those that do not exist are zeros. What is read at once is of several
+// fragments: ptxas would leave it where it came, and move it ahead of each mma.sync, did it not have to compute it, with a zero that it does not know.
+template <int Width, bool Aligned> __device__ inline void read_rows(const void *x, long long ld, int row, int rows, Fragments &a) {
+    u32 zero = (u32)rows >> 31;
+#pragma unroll
+    for (int step = 0; step < steps_of(Width); step += 2) {
+        constexpr int wide = steps_of(Width) / 2 * 2;
+        int column = step < wide ? step * 16 + (int)threadIdx.x % 4 * 8 : step * 16 + (int)threadIdx.x % 4 * 4;
+#pragma unroll
+        for (int i = 0; i < ROW_BLOCKS * 2; i++) {
+            int valid = row + i * 8 < rows ? Width - column : 0;
+            const Element *from = (const Element *)x + (row + i * 8) * ld + column;
+            u32 words[4] = {};
+            if (step < wide) {
+                read_words<Aligned, 8>(from, valid, words);
+            } else {
+                u32 two[2];
+                read_words<Aligned, 4>(from, valid, two);
+                words[0] = two[0];
+                words[1] = two[1];
+            }
+#pragma unroll
+            for (int word = 0; word < (step < wide ? 4 : 2); word++)
+                a.at[step + word / 2][i / 2][i % 2 + word % 2 * 2] = words[word] | zero;
+        }
+    }
+}
+template <int Width, bool Aligned> __device__ inline void write_rows(void *y, long long ld, int row, int rows, const Fragments &a) {
+#pragma unroll
+    for (int step = 0; step < steps_of(Width); step += 2) {
+        constexpr int wide = steps_of(Width) / 2 * 2;
+        int column = step < wide ? step * 16 + (int)threadIdx.x % 4 * 8 : step * 16 + (int)threadIdx.x % 4 * 4;
+#pragma unroll
+        for (int i = 0; i < ROW_BLOCKS * 2; i++) {
+            int valid = row + i * 8 < rows ? Width - column : 0;
+            Element *to = (Element *)y + (row + i * 8) * ld + column;
+            u32 words[4];
+#pragma unroll
+            for (int word = 0; word < (step < wide ? 4 : 2); word++)
+                words[word] = a.at[step + word / 2][i / 2][i % 2 + word % 2 * 2];
+            if (step < wide) {
+                write_words<Aligned, 8>(to, valid, words);
+            } else {
+                u32 two[2] = {words[0], words[1]};
+                write_words<Aligned, 4>(to, valid, two);
+            }
+        }
+    }
+}
+
+// >>weights
+
+// Eight elements of a line of w, of which so many exist.
+template <int Length> __device__ inline Words<Element> read_weights(const Element *w, int line, int lines, int column) {
+    return read_run<NETWORK_W_ALIGNED && Length % 8 == 0>(w + line * Length + column, line < lines ? existing(Length - column) : 0);
+}
+
+// What a thread brings of a layer's weights: of every line of w, or of every two where these are along k, runs of eight elements. Threads side by side
+// have lines that are eight apart, so that what they store goes to several banks.
+template <int Layer> struct Loader {
+    static constexpr int K = WIDTHS[Layer], N = WIDTHS[Layer + 1], PAIRS = steps_of(N), LENGTH = TRANSPOSED ? K : N;
+    static constexpr int RUNS = steps_of(LENGTH) * 2, LINES = steps_of(TRANSPOSED ? N : K) * (TRANSPOSED ? 16 : 8); // a line may be two
+    static constexpr int ITEMS = (RUNS * LINES + THREADS - 1) / THREADS, OF_LINE = TRANSPOSED ? 1 : 2;
+    Words<Element> runs[ITEMS][OF_LINE];
+
+    static __device__ inline u32 line_of(u32 item) {
+        constexpr u32 step = TRANSPOSED ? 8 : 4, block = 4 * step, whole = LINES / block * block; // lines apart, and of 32 columns or of k
+        u32 i = item / RUNS;
+        return (int)i < (int)whole ? i / block * block + i % 4 * step + i % block / 4 : whole + (i - whole) % 4 * (step / 2) + (i - whole) / 4;
+    }
+    __device__ inline void read(const void *w) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            u32 item = threadIdx.x + i * THREADS;
+#pragma unroll
+            for (int j = 0; j < OF_LINE; j++)
+                runs[i][j] = read_weights<LENGTH>((const Element *)w, item < RUNS * LINES ? (int)line_of(item) * OF_LINE + j : LINES * 2, TRANSPOSED ? N : K, (int)(item % RUNS) * 8);
+        }
+    }
+    // Of two positions of k, the first even, and one of n.
+    static __device__ constexpr u32 place_of(u32 k, u32 n) {
+        return (k / 16 * PAIRS * 4 + n / 8 * 2 + k / 8 % 2) * 128 + n % 8 * 16 + k % 8 * 2;
+    }
+    // Of a run, in which four columns side by side may be all that a thread has.
+    static __device__ inline u32 turn(u32 item, int i) {
+        constexpr u32 whole = steps_of(LENGTH) / 2 * 32;
+        u32 first = item % RUNS * 8;
+        bool is_whole = steps_of(LENGTH) % 2 == 0 || (int)first < (int)whole;
+        u32 position = position_of<LENGTH>(first), tile = is_whole ? i / 2 : i % 4 / 2, within = is_whole ? i % 2 : i / 4 * 2 + i % 2;
+        return position + tile * 8 + within;
+    }
+    __device__ inline void put(u32 to) const {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            u32 item = threadIdx.x + i * THREADS, line = line_of(item);
+            if (item >= RUNS * LINES)
+                break;
+            if constexpr (TRANSPOSED) {
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    put_word(to + place_of(turn(item, 2 * j), position_of<N>(line)), runs[i][0].at[j]);
+            } else {
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    put_word(to + place_of(position_of<K>(line * 2), turn(item, j)), __byte_perm(runs[i][0].at[j / 2], runs[i][1].at[j / 2], j % 2 ? 0x7632 : 0x5410));
+            }
+        }
+    }
+};
+
+// Layers are read together as long as a thread has registers for it, so that they are waited for once.
+__device__ constexpr int end_of_group(int first) {
+    int words = 0, end = first;
+    while (end < LAYERS && (end == first || words <= 64)) {
+        words += steps_of(WIDTHS[end]) * steps_of(WIDTHS[end + 1]) * 128 / THREADS;
+        end++;
+    }
+    return end;
+}
+template <int Layer, int End> __device__ inline void load_group(const gpi__network_params &p, u32 shared) {
+    if constexpr (Layer < End) {
+        Loader<Layer> loader;
+        loader.read(p.w[Layer]);
+        load_group<Layer + 1, End>(p, shared);
+        loader.put(shared + weights_before(Layer));
+    }
+}
+template <int Layer> __device__ inline void load_biases(const gpi__network_params &p, u32 shared) {
+    constexpr int out = WIDTHS[Layer + 1];
+    int i = threadIdx.x;
+    float bias = HAS_BIAS && i < out ? to_f32(((const NETWORK_BIAS_TYPE *)p.bias[Layer])[i]) : 0;
+    if constexpr (Layer + 1 < LAYERS)
+        load_biases<Layer + 1>(p, shared);
+    if (HAS_BIAS && i < steps_of(out) * 16)
+        put_word(shared + BIAS_AT + (columns_before(Layer) + i) * 4, __float_as_uint(bias));
+}
+template <int Layer> __device__ inline void load_layers(const gpi__network_params &p, u32 shared) {
+    constexpr int end = end_of_group(Layer);
+    load_group<Layer, end>(p, shared);
+    if constexpr (end < LAYERS)
+        load_layers<end>(p, shared);
+}
+
+// >>a layer
+
+// As mma.sync leaves them of 16 columns, and in the order of a thread's values.
+struct Sums {
+    float at[ROW_BLOCKS][2][4];
+};
+__device__ inline void values_of(const Sums &sums, float (&v)[VALUES]) {
+#pragma unroll
+    for (int i = 0; i < VALUES; i++)
+        v[i] = sums.at[i / 8][i % 4 / 2][i / 4 % 2 * 2 + i % 2];
+}
+
+// Of 16 columns, the step-th, the sums of a's rows: bias, if there is one, and products. bias, weights: of the layer, in shared memory.
+template <int In, int Out> __device__ inline void sum_products(const Fragments &a, int step, u32 weights, u32 bias, float (&v)[VALUES]) {
+    Sums sums;
+    float first[4] = {};
+    if (HAS_BIAS)
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(first[0]), "=f"(first[1]), "=f"(first[2]), "=f"(first[3])
+                     : "r"(bias + first_of_step<Out>(step) * 4));
+#pragma unroll
+    for (int i = 0; i < VALUES; i++)
+        sums.at[i / 8][i / 4 % 2][i % 4] = first[i / 4 % 2 * 2 + i % 2];
+#pragma unroll
+    for (int k = 0; k < steps_of(In); k++) {
+        u32 b[4];
+        load_block<false>(weights + (k * steps_of(Out) + step) * 512 + threadIdx.x % 32 * 16, b);
+#pragma unroll
+        for (int i = 0; i < ROW_BLOCKS; i++) {
+            multiply(sums.at[i][0], a.at[k][i], b[0], b[1]);
+            multiply(sums.at[i][1], a.at[k][i], b[2], b[3]);
+        }
+    }
+    values_of(sums, v);
+}
+__device__ inline void keep_values(const float (&v)[VALUES], int step, Fragments &a) {
+#pragma unroll
+    for (int i = 0; i < VALUES; i += 2)
+        a.at[step][i / 8][i / 4 % 2 + i % 4 / 2 * 2] = pack(v[i], v[i + 1]);
+}
+// Columns that do not exist are zeros whatever becomes of those.
+template <int Width> __device__ inline void cut_columns(const Part &part, float (&v)[VALUES]) {
+    if constexpr (Width % 16 != 0)
+#pragma unroll
+        for (int i = 0; i < VALUES; i++)
+            v[i] = part.column + i % 4 < Width ? v[i] : 0;
+}
+
+// >>the sums of gradients of weights and bias: a block's, one layer after another, as w and bias are stored
+
+__device__ constexpr int sums_before(int layer) {
+    int count = 0;
+    for (int i = 0; i < layer; i++)
+        count += (WIDTHS[i] + HAS_BIAS) * WIDTHS[i + 1];
+    return count;
+}
+
+// >>what functions of layers use
+
+template <bool Is_whole, class Type> struct Taken_as {
+    typedef float type;
+};
+template <class Type> struct Taken_as<true, Type> {
+    typedef Type type;
+};
+template <class Type> __device__ inline typename Taken_as<SAME<Type, I32> || SAME<Type, long long>, Type>::type taken(Type x) {
+    if constexpr (SAME<Type, I32> || SAME<Type, long long>)
+        return x;
+    else
+        return to_acc<float>(x);
+}
+template <class T> __device__ inline void for_all(T one, T (&x)[VALUES]) {
+#pragma unroll
+    for (int i = 0; i < VALUES; i++)
+        x[i] = one;
+}
+template <class T> __device__ inline void turn_round(T (&x)[VALUES]) {
+    T first = x[0];
+#pragma unroll
+    for (int i = 0; i + 1 < VALUES; i++)
+        x[i] = x[i + 1];
+    x[VALUES - 1] = first;
+}

@@ -1,0 +1,427 @@
+/* Networks in one kernel (kernels/network.cu, network_backward.cu): which it takes, its shape, its text, and its launches. Narrow ones: what a
+   warp has of its rows stays in registers, and the weights of all layers in shared memory. */
+#ifndef GEMMEPI_NETWORK_KERNEL_H
+#define GEMMEPI_NETWORK_KERNEL_H
+
+#include "../formula/emit.h"
+#include "../kernels/params.h"
+#include "task.h"
+
+#define GPI__WIDEST_IN_KERNEL    128
+#define GPI__REGISTERS_OF_THREAD 250 /* as gpi__registers_of_backward counts them */
+
+/* How its blocks are made. */
+typedef struct gpi__network_shape {
+    int warps, row_blocks; /* each warp has 16 rows times row_blocks */
+    int blocks;            /* of a multiprocessor, at most */
+} gpi__network_shape;
+
+/* What a plan has of it. */
+typedef struct gpi__network_kernel {
+    gpi__launch launch, sums; /* sums: those of blocks, of dw */
+    gpi__network_shape shape;
+    gpi__network_params params; /* without pointers */
+    size_t workspace_size;
+} gpi__network_kernel;
+
+/* >>shape */
+
+static int64_t gpi__network_steps(int64_t width) {
+    return (width + 15) / 16;
+}
+
+static int64_t gpi__width_at(const gpi__network_task *task, int i) {
+    return i ? task->layers[i - 1].width : task->layers[0].inputs;
+}
+
+static int64_t gpi__widest(const gpi__network_task *task) {
+    int64_t most = 0;
+    int i;
+    for (i = 0; i <= task->layer_count; i++)
+        most = gpi__width_at(task, i) > most ? gpi__width_at(task, i) : most;
+    return most;
+}
+
+static int gpi__network_is(const gpi__network_task *task, uint64_t flag) {
+    return (task->flags & flag) != 0;
+}
+
+/* Whether its activations take no registers of their own. */
+static int gpi__is_plain_network(const gpi__network_task *task) {
+    int i, plain = 1;
+    for (i = 0; i < task->layer_count; i++)
+        plain &= !task->layers[i].formula &&
+                 (task->layers[i].activation == GEMMEPI_NONE || task->layers[i].activation == GEMMEPI_RELU);
+    return plain;
+}
+
+static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task) {
+    gpi__network_shape shape = {8, 1, 1};
+    int64_t widest = gpi__widest(task);
+    int backward = gpi__is_network_backward(task);
+    if (widest <= 32) {
+        shape.blocks = backward ? 2 : 3;
+    } else if (!backward && widest <= 64) {
+        shape.blocks = 2;
+        shape.warps = gpi__is_plain_network(task) ? 8 : 6;
+    }
+    shape.row_blocks = backward ? 1 : 2;
+    return shape;
+}
+
+static int64_t gpi__network_tile(const gpi__network_shape *shape) {
+    return (int64_t)shape->warps * shape->row_blocks * 16;
+}
+
+/* Shared memory: weights, bias, and backward what its layers read and two G, of a tile. */
+static int64_t gpi__network_shared(const gpi__network_task *task) {
+    gpi__network_shape shape = gpi__network_shape_of(task);
+    int64_t bytes = 0, rows = gpi__network_tile(&shape) / 16;
+    int i;
+    for (i = 0; i < task->layer_count; i++) {
+        int64_t k = gpi__network_steps(gpi__width_at(task, i)),
+                n = gpi__network_steps(gpi__width_at(task, i + 1));
+        bytes += k * n * 512 + (gpi__network_is(task, GEMMEPI_NETWORK_BIAS) ? n * 64 : 0);
+        bytes += gpi__is_network_backward(task) ? k * rows * 512 : 0;
+    }
+    if (gpi__is_network_backward(task))
+        bytes += 2 * gpi__network_steps(gpi__widest(task)) * rows * 512;
+    return bytes;
+}
+
+/* Registers of a thread for the sums of a layer's dw, and of dbias: as kernels/network_backward.cu divides them among warps. */
+static int64_t gpi__registers_of_sums(int64_t k, int64_t n, int warps) {
+    int64_t least = INT64_MAX, most_biases = 0;
+    int along;
+    for (along = 1; along <= warps; along *= 2) {
+        int64_t rows = gpi__divide_up(k, along), columns = gpi__divide_up(n, warps / along);
+        int64_t cost = rows * columns * 64 + rows + columns;
+        if (cost < least) {
+            least = cost;
+            most_biases = rows * columns * 8 + gpi__divide_up(columns, along) * 8;
+        }
+    }
+    return most_biases;
+}
+
+/* Roughly what ptxas gives a thread of backward: of a step it has three fragments. */
+static int64_t gpi__registers_of_backward(const gpi__network_task *task) {
+    gpi__network_shape shape = gpi__network_shape_of(task);
+    int64_t registers = 70 + 16 * gpi__network_steps(gpi__widest(task)) * shape.row_blocks;
+    int i;
+    for (i = 0; i < task->layer_count && gpi__network_is(task, GEMMEPI_NETWORK_DW); i++)
+        registers += gpi__registers_of_sums(gpi__network_steps(gpi__width_at(task, i)),
+                                            gpi__network_steps(gpi__width_at(task, i + 1)), shape.warps);
+    return registers;
+}
+
+/* >>which it takes */
+
+static const char *gpi__network_operand_refusal(const gpi__kept_formula *kept, int i) {
+    const gpi__formula_operand *o = &kept->placed.formula->operands[i];
+    if (!o->used)
+        return NULL;
+    if (o->used & GPI__BY_INDEX)
+        return "a formula reads by index";
+    if (o->output)
+        return "a formula has an output besides d";
+    if (o->kind == GEMMEPI_BLOCKED || o->periods || gpi__is_packed(o->dtype) ||
+        kept->placed.operands[i].scale)
+        return "a formula's operand is BLOCKED, repeats, has a scale, or has elements of 4 bits";
+    return NULL;
+}
+
+static const char *gpi__network_formula_refusal(const gpi__kept_formula *kept) {
+    const char *reason = NULL;
+    int i;
+    if (!kept)
+        return NULL;
+    if (kept->placed.formula->has_halves)
+        return "a formula has halves";
+    for (i = 0; i < kept->placed.formula->operand_count && !reason; i++)
+        reason = gpi__network_operand_refusal(kept, i);
+    return reason;
+}
+
+static const char *gpi__network_layers_refusal(const gpi__network_task *task) {
+    const char *reason = NULL;
+    int i, places = 0;
+    for (i = 0; i < task->layer_count && !reason; i++) {
+        const gpi__network_layer *layer = &task->layers[i];
+        places += layer->operand_count;
+        if (layer->made)
+            return "x is made by a formula";
+        if (gpi__is_network_backward(task) && layer->asks_gradients)
+            return "gradients of operands are asked for";
+        reason = gpi__network_formula_refusal(layer->formula);
+        if (!reason && gpi__is_network_backward(task))
+            reason = gpi__network_formula_refusal(layer->gradient);
+    }
+    if (!reason && places > GPI__NETWORK_PLACES)
+        reason = "its formulas have more than 24 operands together";
+    return reason;
+}
+
+/* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. It knows of rows only whether there are any. */
+static const char *gpi__network_refusal(const gemmepi_context *context, const gpi__network_task *task) {
+    int backward = gpi__is_network_backward(task);
+    if (task->dtype != GEMMEPI_F16 && task->dtype != GEMMEPI_BF16)
+        return "the kernel is for F16 and BF16";
+    if (!gpi__chip_has(context->arch, task->dtype == GEMMEPI_F16 ? GPI__MMA_F16 : GPI__MMA_SYNC))
+        return "the chip has no mma.sync for its type";
+    if (task->rows == 0)
+        return "there are no rows";
+    if (gpi__widest(task) > GPI__WIDEST_IN_KERNEL)
+        return "a layer, or its input, is wider than 128";
+    if (gpi__network_is(task, GEMMEPI_NETWORK_SAVED))
+        return "it has NETWORK_SAVED, where the kernel makes all again";
+    if (backward && gpi__network_is(task, GEMMEPI_ACCUMULATE_DX))
+        return "it has ACCUMULATE_DX";
+    if (gpi__network_shared(task) > (int64_t)gpi__chip_of(context->arch)->most_shared)
+        return "its weights, or backward they and a tile's rows of every layer, are more than a block's shared memory";
+    if (backward && gpi__registers_of_backward(task) > GPI__REGISTERS_OF_THREAD)
+        return "the sums of dw are more than a block has registers for";
+    return gpi__network_layers_refusal(task);
+}
+
+/* >>its text */
+
+/* Functions of layers have numbers: that of the first layer with the same. */
+static int gpi__is_same_function(const gpi__network_task *task, int i, int j, int backward) {
+    const gpi__network_layer *x = &task->layers[i], *y = &task->layers[j];
+    if (x->formula || y->formula)
+        return backward ? x->gradient == y->gradient : x->formula == y->formula;
+    return x->activation == y->activation;
+}
+
+static int gpi__number_of_function(const gpi__network_task *task, int i, int backward) {
+    int first = 0;
+    while (!gpi__is_same_function(task, first, i, backward))
+        first++;
+    return first;
+}
+
+/* The place, in a layer's formula, of a tensor of the layer itself; -1: it has none. */
+static int gpi__place_beside(const gpi__network_layer *layer, int backward, int tensor) {
+    int i;
+    for (i = 0; i < 4; i++)
+        if (layer->beside[backward][i] == tensor)
+            return layer->operand_count + i;
+    return -1;
+}
+
+static void gpi__append_network_function(gpi__text *text, const gpi__network_task *task, int i,
+                                         int backward) {
+    const gpi__network_layer *layer = &task->layers[i];
+    gpi__append(text, "namespace %s_%d {\n#define NETWORK_BIAS %d\n#define NETWORK_DY %d\n",
+                backward ? "gradient" : "forward", i,
+                layer->formula ? gpi__place_beside(layer, backward, GPI__L_BIAS) : -1,
+                layer->formula ? gpi__place_beside(layer, backward, GPI__L_DY) : -1);
+    if (layer->formula)
+        gpi__emit_formula(text, (backward ? layer->gradient : layer->formula)->placed.formula);
+    else
+        gpi__append(text, "#define NETWORK_ACTIVATION %s\n#define NETWORK_BACKWARD %d\n",
+                    gpi__activation_name(layer->activation), backward);
+    gpi__append(text, "#include \"network_function.cuh\"\n}\n");
+}
+
+static void gpi__append_network_functions(gpi__text *text, const gpi__network_task *task, int backward) {
+    int i;
+    for (i = 0; i < task->layer_count; i++)
+        if (gpi__number_of_function(task, i, backward) == i)
+            gpi__append_network_function(text, task, i, backward);
+}
+
+/* Layers from the first on that share instructions. */
+static int gpi__network_segment(const gpi__network_task *task, int first) {
+    int end = first + 1;
+    while (end < task->layer_count && task->layers[end].width == task->layers[first].width &&
+           task->layers[end].inputs == task->layers[first].inputs &&
+           task->layers[end].operand_count == task->layers[first].operand_count &&
+           gpi__is_same_function(task, first, end, 0))
+        end++;
+    return end;
+}
+
+static void gpi__append_segments(gpi__text *text, const gpi__network_task *task) {
+    int first, end, count = 0;
+    gpi__append(text, "#define NETWORK_SEGMENTS(X)");
+    for (first = 0; first < task->layer_count; first = end) {
+        end = gpi__network_segment(task, first);
+        gpi__append(text, " X(%d, %d, %d, forward_%d)", count++, first, end - first,
+                    gpi__number_of_function(task, first, 0));
+    }
+    gpi__append(text, "\n");
+}
+
+static void gpi__append_both_functions(gpi__text *text, const gpi__network_task *task) {
+    int i;
+    gpi__append(text, "#define NETWORK_LAYER_FUNCTIONS(X)");
+    for (i = 0; i < task->layer_count; i++)
+        gpi__append(text, " X(%d, forward_%d, gradient_%d)", i, gpi__number_of_function(task, i, 0),
+                    gpi__number_of_function(task, i, 1));
+    gpi__append(text, "\n");
+}
+
+static int gpi__network_is_exact(const gpi__network_task *task) {
+    int i, exact = 0;
+    for (i = 0; i < task->layer_count; i++) {
+        const gpi__network_layer *layer = &task->layers[i];
+        exact |= layer->formula && !layer->formula->placed.formula->is_short;
+        exact |= layer->gradient && !layer->gradient->placed.formula->is_short;
+    }
+    return exact;
+}
+
+static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *task) {
+    gpi__network_shape shape = gpi__network_shape_of(task);
+    int i, place = 0;
+    gpi__append(text, "#define NETWORK_ELEMENT %s\n#define NETWORK_LAYERS %d\n#define NETWORK_WIDTHS %lld",
+                gpi__dtype((gemmepi_dtype)task->dtype)->name, (int)task->layer_count,
+                (long long)gpi__width_at(task, 0));
+    for (i = 1; i <= task->layer_count; i++)
+        gpi__append(text, ", %lld", (long long)gpi__width_at(task, i));
+    gpi__append(text, "\n#define NETWORK_FIRST_PLACES 0");
+    for (i = 0; i < task->layer_count; i++)
+        gpi__append(text, ", %d", place += task->layers[i].operand_count);
+    gpi__append(text,
+                "\n#define NETWORK_WARPS %d\n#define NETWORK_ROW_BLOCKS %d\n#define NETWORK_BLOCKS %d\n"
+                "#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
+                shape.warps, shape.row_blocks, shape.blocks, gpi__network_is(task, GEMMEPI_NETWORK_BIAS),
+                gpi__dtype((gemmepi_dtype)task->bias_dtype)->name,
+                gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
+}
+
+static int gpi__is_in_runs(const gpi__network_task *task, int64_t width, int64_t ld) {
+    return task->alignment % 16 == 0 && width % 8 == 0 && ld % 8 == 0;
+}
+
+static void gpi__append_network_flags(gpi__text *text, const gpi__network_task *task) {
+    gpi__append(
+        text, "#define NETWORK_X_ALIGNED %d\n#define NETWORK_Y_ALIGNED %d\n#define NETWORK_W_ALIGNED %d\n",
+        gpi__is_in_runs(task, task->layers[0].inputs, task->x.ld),
+        gpi__is_in_runs(task, gpi__width_at(task, task->layer_count), task->y.ld), task->alignment % 16 == 0);
+    if (gpi__is_network_backward(task))
+        gpi__append(text,
+                    "#define NETWORK_HAS_DX %d\n#define NETWORK_HAS_DW %d\n#define NETWORK_ACCUMULATES %d\n"
+                    "#define NETWORK_GRADIENT_TYPE %s\n",
+                    gpi__network_is(task, GEMMEPI_NETWORK_DX), gpi__network_is(task, GEMMEPI_NETWORK_DW),
+                    gpi__network_is(task, GEMMEPI_ACCUMULATE_DW),
+                    gpi__dtype((gemmepi_dtype)task->gradient_dtype)->name);
+}
+
+/* All that stands before a kernel; that of the sums has no functions. */
+static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task, int has_functions) {
+    int i, has_formulas = 0;
+    for (i = 0; i < task->layer_count && has_functions; i++)
+        has_formulas |= task->layers[i].formula != NULL;
+    gpi__append_network_shape(text, task);
+    gpi__append_network_flags(text, task);
+    if (!has_functions)
+        return;
+    gpi__append(text, "#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define GEMMEPI_EXACT %d\n",
+                gpi__network_is_exact(task));
+    gpi__append(text, "#include \"network.cuh\"\n");
+    if (has_formulas)
+        gpi__append(text, "#include \"formula.cuh\"\n"
+                          "__device__ inline float formula_rounded(float x, float) {\n"
+                          "    return to_f32(from_acc<Element>(x));\n}\n");
+    gpi__append_network_functions(text, task, 0);
+    if (gpi__is_network_backward(task)) {
+        gpi__append_network_functions(text, task, 1);
+        gpi__append_both_functions(text, task);
+    } else {
+        gpi__append_segments(text, task);
+    }
+}
+
+/* >>building */
+
+static gemmepi_status gpi__get_network_kernel(gemmepi_context *context, const gpi__network_task *task,
+                                              const char *file, const char *entry, gpi__launch *launch) {
+    int has_functions = strcmp(entry, "gemmepi_network_sums") != 0;
+    gpi__text counted = gpi__text_in(NULL, 0), text;
+    gemmepi_status status;
+    char *data;
+    gpi__network_prologue(&counted, task, has_functions);
+    data = (char *)gpi__new(&context->allocator, counted.length + 1);
+    if (!data)
+        return GEMMEPI_OUT_OF_MEMORY;
+    text = gpi__text_in(data, counted.length + 1);
+    gpi__network_prologue(&text, task, has_functions);
+    gpi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gpi__hash(text.data, text.length));
+    status = gpi__get_waiting_kernel(context, file, data, entry, launch);
+    gpi__delete(&context->allocator, data);
+    return status;
+}
+
+/* Sums of a block's dw and dbias. */
+static int64_t gpi__network_sums(const gpi__network_task *task) {
+    int64_t count = 0;
+    int i;
+    for (i = 0; i < task->layer_count; i++)
+        count +=
+            (task->layers[i].inputs + gpi__network_is(task, GEMMEPI_NETWORK_BIAS)) * task->layers[i].width;
+    return count;
+}
+
+/* As many blocks as run at a time, or fewer. */
+static void gpi__shape_network(const gemmepi_context *context, const gpi__network_task *task,
+                               gpi__network_kernel *kernel) {
+    int64_t shared = gpi__network_shared(task), sums = gpi__network_sums(task);
+    int64_t at_once = (int64_t)gpi__chip_of(context->arch)->most_shared / (shared + 1024), tiles;
+    kernel->shape = gpi__network_shape_of(task);
+    at_once = at_once < 1 ? 1 : at_once > kernel->shape.blocks ? kernel->shape.blocks : at_once;
+    at_once *= context->multiprocessors;
+    tiles = gpi__divide_up(task->rows, gpi__network_tile(&kernel->shape));
+    kernel->launch.blocks = (unsigned)(tiles < at_once ? tiles : at_once);
+    kernel->launch.threads_x = kernel->sums.threads_x = (unsigned)kernel->shape.warps * 32;
+    kernel->launch.threads_y = kernel->sums.threads_y = 1;
+    kernel->launch.shared = (unsigned)shared;
+    if (gpi__is_network_backward(task) && gpi__network_is(task, GEMMEPI_NETWORK_DW)) {
+        kernel->sums.blocks = (unsigned)gpi__divide_up(sums, 32);
+        kernel->workspace_size = (size_t)kernel->launch.blocks * (size_t)sums * sizeof(float);
+    }
+}
+
+static void gpi__fill_network_params(const gpi__network_task *task, gpi__network_params *params) {
+    int i, j, place = 0;
+    params->rows = (int)task->rows;
+    params->x_ld = task->x.ld;
+    params->y_ld = task->y.ld;
+    for (i = 0; i < task->layer_count; i++) {
+        const gpi__network_layer *layer = &task->layers[i];
+        params->parameter[i] = (float)layer->parameter;
+        for (j = 0; j < layer->operand_count; j++, place++) {
+            const gpi__kept_formula *kept = gpi__networks_formula_with(task, i, j);
+            if (kept)
+                params->places[place].ld =
+                    kept->placed.formula->operands[j].kind == GEMMEPI_FULL ? kept->placed.operands[j].ld : 1;
+        }
+    }
+}
+
+/* Of a network that is not refused; the build lock is not held. */
+static gemmepi_status gpi__build_network_kernel(gemmepi_context *context, const gpi__network_task *task,
+                                                gpi__network_kernel *kernel) {
+    int backward = gpi__is_network_backward(task);
+    gpi__entry entry;
+    gemmepi_status status = gpi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    memset(kernel, 0, sizeof *kernel);
+    gpi__shape_network(context, task, kernel);
+    gpi__fill_network_params(task, &kernel->params);
+    gpi__lock(&context->build_lock);
+    status =
+        gpi__get_network_kernel(context, task, backward ? "network_backward.cu" : "network.cu",
+                                backward ? "gemmepi_network_backward" : "gemmepi_network", &kernel->launch);
+    if (!status && kernel->sums.blocks)
+        status =
+            gpi__get_network_kernel(context, task, "network_sums.cu", "gemmepi_network_sums", &kernel->sums);
+    gpi__unlock(&context->build_lock);
+    gpi__leave_relaxed(context, &entry);
+    return status;
+}
+
+#endif
