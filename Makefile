@@ -60,9 +60,9 @@ help:
 demo: build/digits
 	build/digits --svg build/loss.svg examples/data/digits.csv
 
-EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel quantise ship siren)
+EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel policy quantise ship siren texture)
 build/parallel: examples/ranks.h examples/parallel_report.h
-build/siren: examples/picture.h
+build/siren build/texture: examples/picture.h
 build/digits: examples/digits.c gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
 # machine's device, and once more with SILU and once on the host; the fp8 example learns as well as F32; the gates example finds its
-# gradients right; the gated network of mlp and the mixture of experts learn; the network of sines learns a picture and writes it as a PNG; the other
+# gradients right; the gated network of mlp and the mixture of experts learn; the network of sines learns a picture and writes it as a PNG; the policy
+# learns to land; the texture is stored and read again; the other
 # examples of formulas agree with plain loops; what ship makes runs without a compiler;
 # every cell of make table runs and is right on the host. Run from the repository's root after the programs were built. With TEST_PART=I/N
 # every N-th of them, from the I-th on.
@@ -119,6 +120,16 @@ has_the_norms_of_plain_loops() {
     goes build/norm_layer --small "$@" && says 'y is that of plain loops' 2 && says '^norm trained: the loss goes from' 1 && says '^saved: the normed matrix, 0.02 MB' 1
 }
 
+lands() {
+    goes build/policy "$@" && says '^landed (9[0-9]|100)\.' 1 && says '#####' 1
+}
+
+# It is read back from what was stored, in 16 bits a weight.
+stores_a_picture() {
+    goes build/texture --small --epochs 20 --png "$FOLDER/texture.png" --bin "$FOLDER/texture.bin" "$@" examples/data/cat.ppm &&
+        says ' has 4430 bytes; 64 x 64 pixels have 12288: 2\.8 to 1, at 2[2-9]\.' 1 && [ "$(wc -c <"$FOLDER/texture.bin")" -eq 4430 ]
+}
+
 on_both() { # COMMAND
     "$1" && "$1" --host
 }
@@ -146,6 +157,8 @@ mine attempt the_gates_example_has_the_gradients_of_its_loss has_the_gradients_o
 mine attempt the_cross_entropy_example_has_the_loss_and_gradients_of_plain_loops on_both has_the_loss_of_plain_loops
 mine attempt the_norm_example_gives_what_plain_loops_give on_both has_the_norms_of_plain_loops
 mine attempt weights_in_4_bits_read_digits_as_16_bits_do on_both reads_packed_weights
+mine attempt a_policy_learns_to_land lands
+mine attempt a_texture_is_stored_in_a_third_of_its_bytes on_both stores_a_picture
 mine attempt the_ship_example_compiles_nothing_where_it_runs compiles_nothing_where_it_runs
 mine attempt every_cell_of_the_table_is_right_on_the_host goes build/tests/table --host
 rm -rf "$FOLDER"
