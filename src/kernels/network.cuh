@@ -12,6 +12,9 @@
 #include "network_function.cuh"
 #include "params.h"
 #include "activation.cuh"
+#if NETWORK_HAS_FORMULAS
+#include "formula.cuh"
+#endif
 
 typedef NETWORK_ELEMENT Element;
 constexpr int LAYERS = NETWORK_LAYERS, WIDTHS[] = {NETWORK_WIDTHS}, FIRST_PLACES[] = {NETWORK_FIRST_PLACES};

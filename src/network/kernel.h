@@ -319,12 +319,12 @@ static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task
     gpi__append_network_flags(text, task);
     if (!has_functions)
         return;
-    gpi__append(text, "#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define GEMMEPI_EXACT %d\n",
-                gpi__network_is_exact(task));
-    gpi__append(text, "#include \"network.cuh\"\n");
+    gpi__append(text,
+                "#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define GEMMEPI_EXACT %d\n"
+                "#define NETWORK_HAS_FORMULAS %d\n#include \"network.cuh\"\n",
+                gpi__network_is_exact(task), has_formulas);
     if (has_formulas)
-        gpi__append(text, "#include \"formula.cuh\"\n"
-                          "__device__ inline float formula_rounded(float x, float) {\n"
+        gpi__append(text, "__device__ inline float formula_rounded(float x, float) {\n"
                           "    return to_f32(from_acc<Element>(x));\n}\n");
     gpi__append_network_functions(text, task, 0);
     if (gpi__is_network_backward(task)) {

@@ -20,6 +20,9 @@
 #define SM80                                                                          \
     "sm80/block_scales.cuh", "sm80/finish.cuh", "sm80/load.cuh", "sm80/multiply.cuh", \
         "sm80/multiply_add.cuh", "sm80/options.cuh", "sm80/scales.cuh"
+#define NETWORK                                                                                            \
+    "network.cuh", "network_function.cuh", "formula_kinds.cuh", "types.cuh", "params.h", "activation.cuh", \
+        "codes.h", "formula.cuh", "trig.cuh"
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */
@@ -49,6 +52,9 @@ static const char *const families[][MAX_INCLUDED] = {
     {"found_scales.cu", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", "activation.cuh",
      "codes.h"},
+    {"network.cu", NETWORK},
+    {"network_backward.cu", NETWORK},
+    {"network_sums.cu", NETWORK},
     {"formula_reduce.cu", FORMULA_REDUCE}};
 
 static int needs(const char *const *family, const char *name) {
