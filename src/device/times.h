@@ -84,8 +84,7 @@
 #define GPI__WGMMA_LARGE_STEP 600  /* of tiles of 128 and 256 rows; H100, m 128 to 4096 */
 #define GPI__WGMMA_LARGE_ROW 2.4
 #define GPI__MADE_ZERO       1.1   /* times, where weights are made: (b - zero) * scale, */
-#define GPI__MADE_OTHER      1.3   /* what is computed in F32, */
-#define GPI__MADE_WARPS      0.75  /* and by sixteen warps: a guess, none was timed */
+#define GPI__MADE_OTHER      1.3   /* and what is computed in F32 */
 #define GPI__WGMMA_FEW       1.5   /* times, of up to 32 rows, for which mma.sync was the faster | 0.08 */
 
 /* The route plain, of 48 random products a quarter off in the mean. */

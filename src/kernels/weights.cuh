@@ -20,13 +20,10 @@
 #define GEMMEPI_PARTS   1  // blocks that divide k
 #define GEMMEPI_STAGES  8
 #endif
-#ifndef GEMMEPI_WARPS
-#define GEMMEPI_WARPS 8 // that multiply
-#endif
 
 typedef GEMMEPI_INPUT In;
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_COLUMNS = TILE_N / HALVES_IN; // of either half
-constexpr int WARPS = GEMMEPI_WARPS, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
+constexpr int WARPS = 8, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
 constexpr int PARTS = GEMMEPI_PARTS, STAGES = GEMMEPI_STAGES;
 constexpr int WARP_N = TILE_N / WARPS_N, SIXTEENS = WARP_N / 16, OCTETS = TILE_M / 8; // mma's rows and columns
 constexpr bool WGMMA = GEMMEPI_WGMMA;

@@ -45,8 +45,6 @@ sample() {
 90 gpu/weights_made 1 1 4
 80 gpu/weights_made 1 6 4
 90 gpu/weights_made 1 15 3
-90 gpu/weights_made 1 23 3
-90 gpu/weights_made 1 27 3
 89 gpu/fp8_shapes 1 16 3
 89 gpu/fp8_shapes 1 17 2
 89 gpu/fp8_shapes 1 19 3

@@ -23,22 +23,22 @@ typedef struct making {
 } making;
 
 static const making makings[] = {
-    {GEMMEPI_U4, GEMMEPI_F16, "(b - zero) * scale", GEMMEPI_F16, GEMMEPI_F16, 128, 1, 0, NULL, 0},
-    {GEMMEPI_I4, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_BF16, 32, 1, 0, NULL, 0},
-    {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_F32, GEMMEPI_F32, 64, 1, 1, NULL, 1},
-    {GEMMEPI_U4, GEMMEPI_BF16, "scale * (b - 8)", GEMMEPI_F16, GEMMEPI_F16, 256, 1, 0, NULL, 0},
-    {GEMMEPI_E2M1, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_E8M0, 32, 1, 0, NULL, 0},
-    {GEMMEPI_E2M1, GEMMEPI_F16, "b * scale * number", GEMMEPI_F16, GEMMEPI_E4M3, 16, 1, 0, NULL, 0},
+    {GEMMEPI_U4, GEMMEPI_F16, "(b - zero) * scale", GEMMEPI_F16, GEMMEPI_F16, 128, 1, 0, NULL, 0, 0},
+    {GEMMEPI_I4, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_BF16, 32, 1, 0, NULL, 0, 0},
+    {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_F32, GEMMEPI_F32, 64, 1, 1, NULL, 1, 0},
+    {GEMMEPI_U4, GEMMEPI_BF16, "scale * (b - 8)", GEMMEPI_F16, GEMMEPI_F16, 256, 1, 0, NULL, 0, 0},
+    {GEMMEPI_E2M1, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_E8M0, 32, 1, 0, NULL, 0, 0},
+    {GEMMEPI_E2M1, GEMMEPI_F16, "b * scale * number", GEMMEPI_F16, GEMMEPI_E4M3, 16, 1, 0, NULL, 0, 0},
     {GEMMEPI_E2M1, GEMMEPI_F16, "(b + zero) * scale", GEMMEPI_I8, GEMMEPI_F16, 64, 1, 0,
-     "d = left(v) * right(v)", 0},
-    {GEMMEPI_I8, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_F32, 0, 1, 0, NULL, 0},
+     "d = left(v) * right(v)", 0, 0},
+    {GEMMEPI_I8, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_F32, 0, 1, 0, NULL, 0, 0},
     {GEMMEPI_I8, GEMMEPI_F16, "(b - zero) / scale", GEMMEPI_BF16, GEMMEPI_BF16, 128, 2, 0, "d = v * 2 + bias",
-     1},
-    {GEMMEPI_E4M3, GEMMEPI_F16, "b * scale", GEMMEPI_F16, GEMMEPI_F32, 128, 128, 0, NULL, 0},
-    {GEMMEPI_E5M2, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_BF16, 16, 1, 0, NULL, 0},
+     1, 0},
+    {GEMMEPI_E4M3, GEMMEPI_F16, "b * scale", GEMMEPI_F16, GEMMEPI_F32, 128, 128, 0, NULL, 0, 0},
+    {GEMMEPI_E5M2, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_BF16, 16, 1, 0, NULL, 0, 0},
     {GEMMEPI_I4, GEMMEPI_F16, "max(b - zero, -3) * scale + one", GEMMEPI_F16, GEMMEPI_F32, 1024, 1, 1, NULL,
-     0},
-    {GEMMEPI_I4, GEMMEPI_F16, "b", GEMMEPI_F16, GEMMEPI_F32, 128, 1, 0, "d = relu(v) + bias", 0},
+     0, 0},
+    {GEMMEPI_I4, GEMMEPI_F16, "b", GEMMEPI_F16, GEMMEPI_F32, 128, 1, 0, "d = relu(v) + bias", 0, 0},
 };
 enum { MAKINGS = GPI__COUNT(makings) };
 

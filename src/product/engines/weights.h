@@ -10,31 +10,25 @@
 
 #define GPI__WEIGHTS_SCALES 1024 /* bytes of a stage where scales change along k */
 #define GPI__WEIGHTS_STAGES 12   /* at most */
+#define GPI__WEIGHTS_WARPS  8    /* that multiply */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
    multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
    leave other multiprocessors without. */
 typedef struct gpi__weights_shape {
     short tile_m, tile_n,
-        warps_n;    /* of the warps those that divide the columns, 16 or 32 each; the others divide k */
-    short parts;    /* blocks of a cluster, which divide k */
-    short wgmma;    /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
-    short warps;    /* that multiply */
-    short is_of_i8; /* it is for weights in I8 without a formula, too */
+        warps_n; /* of the warps those that divide the columns, 16 or 32 each; the others divide k */
+    short parts; /* blocks of a cluster, which divide k */
+    short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
 } gpi__weights_shape;
 
-/* Wide tiles read A less often, narrow ones are as many as multiprocessors. To make weights takes more warps. */
+/* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gpi__weights_shape gpi__weights_shapes[] = {
-    {8, 32, 1, 1, 0, 8, 1},    {8, 32, 1, 2, 0, 8, 1},    {8, 64, 2, 1, 0, 8, 1},
-    {8, 128, 4, 1, 0, 8, 1},   {16, 32, 1, 1, 0, 8, 1},   {16, 64, 2, 1, 0, 8, 1},
-    {16, 128, 4, 1, 0, 8, 1},  {32, 64, 2, 1, 0, 8, 1},   {32, 64, 2, 2, 0, 8, 1},
-    {32, 128, 4, 1, 0, 8, 1},  {64, 128, 4, 1, 0, 8, 1},  {32, 64, 4, 4, 1, 8, 1},
-    {64, 64, 4, 1, 1, 8, 1},   {64, 64, 4, 2, 1, 8, 1},   {64, 64, 4, 4, 1, 8, 1},
-    {64, 128, 8, 1, 1, 8, 1},  {64, 128, 8, 2, 1, 8, 1},  {128, 128, 8, 1, 1, 8, 1},
-    {128, 128, 8, 2, 1, 8, 1}, {256, 128, 8, 1, 1, 8, 1}, {256, 128, 8, 2, 1, 8, 1},
-    {8, 32, 2, 1, 0, 16, 0},   {8, 64, 4, 1, 0, 16, 0},   {8, 64, 4, 2, 0, 16, 0},
-    {8, 128, 8, 1, 0, 16, 0},  {16, 32, 2, 1, 0, 16, 0},  {16, 64, 4, 1, 0, 16, 0},
-    {16, 64, 4, 2, 0, 16, 0},  {16, 128, 8, 1, 0, 16, 0},
+    {8, 32, 1, 1, 0},    {8, 32, 1, 2, 0},   {8, 64, 2, 1, 0},    {8, 128, 4, 1, 0},   {16, 32, 1, 1, 0},
+    {16, 64, 2, 1, 0},   {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0},   {32, 64, 2, 2, 0},   {32, 128, 4, 1, 0},
+    {64, 128, 4, 1, 0},  {32, 64, 4, 4, 1},  {64, 64, 4, 1, 1},   {64, 64, 4, 2, 1},   {64, 64, 4, 4, 1},
+    {64, 128, 8, 1, 1},  {64, 128, 8, 2, 1}, {128, 128, 8, 1, 1}, {128, 128, 8, 2, 1}, {256, 128, 8, 1, 1},
+    {256, 128, 8, 2, 1},
 };
 
 typedef struct gpi__weights {
@@ -63,7 +57,7 @@ static int gpi__weights_slice(const gpi__problem *problem, const gpi__weights_sh
 }
 
 static int gpi__weights_step(const gpi__problem *problem, const gpi__weights_shape *shape) {
-    return shape->warps / shape->warps_n * gpi__weights_slice(problem, shape);
+    return GPI__WEIGHTS_WARPS / shape->warps_n * gpi__weights_slice(problem, shape);
 }
 
 /* Bytes of A in a stage, of the weights' scales, and of a stage. */
@@ -132,10 +126,6 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
                                       int arch) {
     if (shape->wgmma && (!gpi__chip_has(arch, GPI__WGMMA) || !GPI__HAS_SM90 || gpi__loads_rule(problem)))
         return 0;
-    if (!shape->is_of_i8 && !gpi__made_b(problem))
-        return 0;
-    if (shape->warps > 8 && (gpi__has(problem, GPI__ANY_BGRAD) || gpi__column_lines(problem)))
-        return 0; /* shared memory has no room for sums of so many threads */
     if (shape->tile_m > 64 && !gpi__made_b(problem) && gpi__scale_varies_along_k(problem, GPI__B))
         return 0; /* registers have no second sums of each element */
     if (shape->parts == 1)
@@ -173,8 +163,7 @@ static double gpi__weights_made_factor(const gpi__problem *problem, const gpi__w
     factor = form.form == 1 ? 1 : form.form == 2 ? GPI__MADE_ZERO : GPI__MADE_OTHER;
     if (shape->wgmma)
         return factor;
-    return factor * (shape->warps > 8 ? GPI__MADE_WARPS : 1) *
-           (problem->views[GPI__B].bits == 4 ? 2 : GPI__MADE_OTHER);
+    return factor * (problem->views[GPI__B].bits == 4 ? 2 : GPI__MADE_OTHER);
 }
 
 /* Cycles of a stage's multiplications. */
@@ -224,7 +213,7 @@ static void gpi__append_weights_defines(gpi__text *text, const gpi__problem *pro
                 gpi__type_name(problem, GPI__A), applied);
     gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
     gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
-    gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_WARPS %d\n", stages, shape->warps);
+    gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
 }
 
 /* All that is before the kernel's text. */
@@ -312,8 +301,8 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
     weights->shape = *shape;
     weights->stages = gpi__weights_stages(problem, shape, context->arch);
     weights->applied = candidate->applied;
-    status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, 32 * shape->warps, &weights->launch,
-                                &weights->params.plain);
+    status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, 32 * GPI__WEIGHTS_WARPS,
+                                &weights->launch, &weights->params.plain);
     if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
         status = gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     if (!status && shape->wgmma)
