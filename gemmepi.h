@@ -273,13 +273,17 @@ typedef enum gemmepi_order {
 } gemmepi_order;
 
 /* How operands are multiplied and summed. The accumulator is F64 for F64 operands, I32 for I8 operands with an I32
-   result, and F32 for all others (the host accumulates in F64 always). */
+   result, and F32 for all others (the host accumulates in F64 always).
+   COMPUTE_F16 is for GPUs that sum in F16 at twice the rate, as GeForce does from Turing on. Sums of 64 steps of k may be in F16; they are
+   added up in F32. That adds up to 2^-7 sum_k |alpha A B| to the error, and a sum of 64 products beyond 65504 is infinite. Other kernels,
+   other GPUs and the host sum in F32 and F64: what is promised is the bound (docs/numerics.md), no bits. */
 typedef enum gemmepi_compute {
     GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, I32 where both are I8, else F32         */
     GEMMEPI_COMPUTE_F32 = 1,     /* exact products of operands of any type but F64, summed in F32 */
     GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands of 11 significant bits, the others cut or rounded */
     GEMMEPI_COMPUTE_F64 = 3,     /* F64 operands                                                  */
-    GEMMEPI_COMPUTE_I32 = 4      /* I8 operands: exact products and sums                          */
+    GEMMEPI_COMPUTE_I32 = 4,     /* I8 operands: exact products and sums                          */
+    GEMMEPI_COMPUTE_F16 = 5      /* F16 operands: exact products, sums of 64 in F16, these in F32 */
 } gemmepi_compute;
 
 /* Factors of a matrix, F32 numbers on the device. Elements are multiplied by them when they are read (a, b, c, residual, and aux with
@@ -11159,7 +11163,7 @@ static gemmepi_status gpi__convert_vector(gpi__problem *problem, int operand, co
   return gpi__check_view(view, gpi__operand_names[operand], problem->batch);
 }
 
-static const char *const gpi__compute_names[] = {"DEFAULT", "F32", "TF32", "F64", "I32"};
+static const char *const gpi__compute_names[] = {"DEFAULT", "F32", "TF32", "F64", "I32", "F16"};
 
 /* The arithmetic of operands whose values `common` holds, and of a result in d. */
 static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_matmul_desc *desc,
@@ -11170,8 +11174,8 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
   GPI__INVALID_IF(d == GEMMEPI_I32 && common != GEMMEPI_I8,
     "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
     gpi__dtype(a)->name, gpi__dtype(b)->name);
-  GPI__INVALID_IF((unsigned)compute > GEMMEPI_COMPUTE_I32,
-    "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s", (int)compute, GPI__UNINITIALISED);
+  GPI__INVALID_IF((unsigned)compute > GEMMEPI_COMPUTE_F16,
+    "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 5 (F16)%s", (int)compute, GPI__UNINITIALISED);
   if (compute == GEMMEPI_COMPUTE_DEFAULT)
     compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
         : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
@@ -11179,10 +11183,11 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
   fits = compute == GEMMEPI_COMPUTE_F64    ? common == GEMMEPI_F64
      : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
      : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
+     : compute == GEMMEPI_COMPUTE_F16  ? a == GEMMEPI_F16 && b == GEMMEPI_F16
         : common != GEMMEPI_F64 && d != GEMMEPI_I32;
   GPI__INVALID_IF(!fits, "desc.compute is %s with %s and %s operands and a result in %s; F64 goes only with F64, "
-    "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
-    gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
+    "TF32 where F32 is the type that holds both, I32 with I8 operands, F16 with F16 operands, F32 with all but "
+    "F64 and I32 results", gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
   GPI__INVALID_IF((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)),
     "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
     gpi__dtype(a)->name, gpi__dtype(b)->name);
@@ -17546,10 +17551,10 @@ static const gpi__source gpi__sources[] = {
 {
 "#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 22\n#include \"sm80/block_scales.cuh\"\n#include \"sm80/finish.cuh\"\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply_add.cuh\"\n#if GEMMEPI_ELEMENT == 1\n#include \"sm80/scales.cuh\"\n#endif\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gpi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gpi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=IN_PARTS?slice/params.parts:slice;\nint first_k=IN_PARTS?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\n"
 "int warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nBlock_scales scales(params,item,(int)(tile_m*TILE_M),(int)(tile_n*TILE_COLUMNS),first_k,warp_m*WARP_M,\nwarp_n*WARP_COLUMNS,shared);\nint k_left=IN_PARTS&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\n"
-"a.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\nscales.fetch(stage,k_left);\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\n#if GEMMEPI_ELEMENT == 1\nconst Place_of_sums place={item,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS};\n#endif\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nscales.load(0,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n"
-"scales.fetch(shared+written,k_left);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nscales.load(read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],PROMOTES?of_stage:sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\n#if GEMMEPI_ELEMENT == 1\nif(PROMOTES)\nscale_sums<STAGE_A,STAGE_B,true>(params,place,first_k/TILE_K+block,of_stage,sums);\n#endif\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\n#if GEMMEPI_ELEMENT == 1\nif(GEMMEPI_OF_I8)\nto_floats(sums);\nif(WHOLE_A||WHOLE_B)\nscale_sums<WHOLE_A,WHOLE_B,false>(params,place,0,sums,sums);\n#endif\n"
-"long long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\n",
-"finish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
+"a.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\nscales.fetch(stage,k_left);\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\n#if GEMMEPI_ELEMENT == 1\nconst Place_of_sums place={item,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS};\n#endif\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nscales.load(0,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nStage_sums of_stage={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\n#if GEMMEPI_FMA\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\n#endif\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n"
+"scales.fetch(shared+written,k_left);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nscales.load(read,(step +1)%STEPS,fragments[(step +1)%2]);\nif(PROMOTES||F16_SUMS)\nmultiply_fragments(fragments[step%2],of_stage);\nelse\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA||F16_SUMS)\ntake_sums(of_stage,sums);\n#if GEMMEPI_ELEMENT == 1\nif(PROMOTES)\nscale_sums<STAGE_A,STAGE_B,true>(params,place,first_k/TILE_K+block,of_stage,sums);\n#endif\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\n#if GEMMEPI_ELEMENT == 1\nif(GEMMEPI_OF_I8)\nto_floats(sums);\nif(WHOLE_A||WHOLE_B)\n"
+"scale_sums<WHOLE_A,WHOLE_B,false>(params,place,0,sums,sums);\n#endif\n",
+"long long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
 "#line 1 \"src/kernels/gemm_small.cu\"\n#line 9\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_WARPS 8\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,PARTS=GEMMEPI_PARTS;\nconstexpr int PART=WARPS*LANES_K*DEPTH,STEP=PARTS*PART;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
@@ -17614,10 +17619,11 @@ static const gpi__source gpi__sources[] = {
 {
 "#line 1 \"src/kernels/sm80/multiply.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n#if GEMMEPI_OF_I8\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nint whole[4];\nmemcpy(whole,sums,sizeof whole);\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
 ": \"+r\"(whole[0]),\"+r\"(whole[1]),\"+r\"(whole[2]),\"+r\"(whole[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};\"\n: \"+r\"(whole[i%2*2]),\"+r\"(whole[i%2*2+1])\n: \"r\"(a[i]),\"r\"(i/2?b1:b0));\n#endif\nmemcpy(sums,whole,sizeof whole);\n}\n#elif GEMMEPI_BLOCK_SCALES\n\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1,u32 scales_a,u32 scales_b,u16 of_a,u16 of_b){\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32\" GEMMEPI_SCALE_TYPE\n\" {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, %12}, {%11}, {0, %13};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1),\"r\"(scales_a),\"r\"(scales_b),\"h\"(of_a),\n\"h\"(of_b));\n}\n"
-"#elif !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\nasm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\n"
-"return(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\nu32 scales_a[(ROW_BLOCKS+1)/2],scales_b[PAIRS/2];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\n"
-"constexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n",
-"load_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\n#if GEMMEPI_BLOCK_SCALES\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1],\nfragments.scales_a[i/2],fragments.scales_b[j/4],i%2,j%4);\n#else\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n#endif\n}\n"}},
+"#elif !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\nasm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n#if GEMMEPI_F16_SUMS\n\nDEVICE void multiply(u32(&sums)[2],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};\"\n"
+": \"+r\"(sums[0]),\"+r\"(sums[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\nasm volatile(\"mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%0, %1};\"\n: \"+r\"(sums[0]),\"+r\"(sums[1])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n"
+":(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\n",
+"template<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\nu32 scales_a[(ROW_BLOCKS+1)/2],scales_b[PAIRS/2];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\ntemplate<class Sums>DEVICE void multiply_fragments(const Fragments&fragments,Sums&sums){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\n"
+"#if GEMMEPI_BLOCK_SCALES\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1],\nfragments.scales_a[i/2],fragments.scales_b[j/4],i%2,j%4);\n#else\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n#endif\n}\n\n\nDEVICE void take_sums(const u32(&from)[ROW_BLOCKS][PAIRS*2][2],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++){\nu32 pair=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4/2];\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=to_f32(F16{(u16)(pair>>i%2*16)});\n}\n}\n"}},
 {"sm80/multiply_add.cuh",
 {
 "#line 1 \"src/kernels/sm80/multiply_add.cuh\"\n\n#pragma once\n#include \"sm80/multiply.cuh\"\n\nDEVICE void load_words(u32 from,float&to0,float&to1){\nasm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\nDEVICE void load_words(u32 from,float(&to)[4]){\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n"
@@ -17625,10 +17631,10 @@ static const gpi__source gpi__sources[] = {
 "sum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n"}},
 {"sm80/options.cuh",
 {
-"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n\n#ifndef GEMMEPI_BLOCK_SCALES\n#define GEMMEPI_BLOCK_SCALES 0\n#define GEMMEPI_BLOCK_SCALES_UNIT 4\n#endif\n\n#ifndef GEMMEPI_OF_I8\n#define GEMMEPI_OF_I8 0\n#endif\n\n#if GEMMEPI_ELEMENT == 1\ntypedef u8 Element;\n"
-"#if GEMMEPI_BLOCK_SCALES == 4\n#define GEMMEPI_MMA \"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X\"\n#define GEMMEPI_SCALE_TYPE \".ue8m0\"\n#elif GEMMEPI_BLOCK_SCALES == 8\n#define GEMMEPI_MMA \"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X\"\n#define GEMMEPI_SCALE_TYPE \".ue8m0\"\n#elif GEMMEPI_BLOCK_SCALES == 16\n#define GEMMEPI_MMA \"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X\"\n#define GEMMEPI_SCALE_TYPE \".ue4m3\"\n#else\n#define GEMMEPI_MMA \"m16n8k32\"\n#endif\n#elif GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\n"
-"constexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr int SCALES=GEMMEPI_BLOCK_SCALES;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE;\nconstexpr u32 STAGE_BYTES=A_BYTES+B_BYTES+(TILE_M+TILE_N)*SCALES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\n"
-"static_assert(!FINDS,\"no scales are found here\");\nstatic_assert(ELEMENT>1||(A_ROWS&&B_ROWS),\"ldmatrix turns no bytes\");\nstatic_assert(STAGE_BYTES%LINE==0,\"what exchanges units by an address begins at whole lines\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
+"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n\n#ifndef GEMMEPI_BLOCK_SCALES\n#define GEMMEPI_BLOCK_SCALES 0\n#define GEMMEPI_BLOCK_SCALES_UNIT 4\n#endif\n\n#ifndef GEMMEPI_F16_SUMS\n#define GEMMEPI_F16_SUMS 0\n#endif\n\n#ifndef GEMMEPI_OF_I8\n#define GEMMEPI_OF_I8 0\n"
+"#endif\n\n#if GEMMEPI_ELEMENT == 1\ntypedef u8 Element;\n#if GEMMEPI_BLOCK_SCALES == 4\n#define GEMMEPI_MMA \"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X\"\n#define GEMMEPI_SCALE_TYPE \".ue8m0\"\n#elif GEMMEPI_BLOCK_SCALES == 8\n#define GEMMEPI_MMA \"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X\"\n#define GEMMEPI_SCALE_TYPE \".ue8m0\"\n#elif GEMMEPI_BLOCK_SCALES == 16\n#define GEMMEPI_MMA \"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X\"\n#define GEMMEPI_SCALE_TYPE \".ue4m3\"\n#else\n#define GEMMEPI_MMA \"m16n8k32\"\n#endif\n#elif GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES,F16_SUMS=GEMMEPI_F16_SUMS;\n"
+"constexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\n\n#if GEMMEPI_F16_SUMS\ntypedef u32 Stage_sums[ROW_BLOCKS][PAIRS*2][2];\n#else\ntypedef float Stage_sums[ROW_BLOCKS][PAIRS*2][4];\n#endif\nconstexpr int BOX=TILE_K*LINE;\nconstexpr int SCALES=GEMMEPI_BLOCK_SCALES;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE;\nconstexpr u32 STAGE_BYTES=A_BYTES+B_BYTES+(TILE_M+TILE_N)*SCALES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\n"
+"constexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(ELEMENT>1||(A_ROWS&&B_ROWS),\"ldmatrix turns no bytes\");\nstatic_assert(STAGE_BYTES%LINE==0,\"what exchanges units by an address begins at whole lines\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
 {"sm80/scales.cuh",
 {
 "#line 1 \"src/kernels/sm80/scales.cuh\"\n\n\n#pragma once\n#include \"sm80/options.cuh\"\n\nconstexpr int MODE_A=GEMMEPI_SCALE_A,MODE_B=GEMMEPI_SCALE_B;\nconstexpr int STAGE_A=MODE_A>SCALE_OUTER?MODE_A:SCALE_NONE,STAGE_B=MODE_B>SCALE_OUTER?MODE_B:SCALE_NONE;\nconstexpr int WHOLE_A=MODE_A==SCALE_OUTER?MODE_A:SCALE_NONE,WHOLE_B=MODE_B==SCALE_OUTER?MODE_B:SCALE_NONE;\nstatic_assert(TILE_K==SCALE_STEPS,\"a stage has one block of scales\");\nstatic_assert(PROMOTES|| !(STAGE_A||STAGE_B),\"what varies along k has a stage's sums apart\");\n\n\ntemplate<int Mode>\nDEVICE float scale_number(const gpi__kernel_scale&scale,long long item,long long outer,long long extent,int k,int block){\nif constexpr(Mode==SCALE_NONE)\nreturn 1;\nouter=outer<extent?outer:extent-1;\nconst float*of_item=scale.data+item*scale.stride;\nif constexpr(Mode==SCALE_OUTER)\nreturn of_item[outer];\nScale_line line=scale_line<Mode>(of_item,outer,extent,k);\nreturn line.at[block*line.step];\n}\n\n\n"
@@ -18891,7 +18897,8 @@ typedef struct gpi__chip {
   unsigned most_shared; /* bytes of shared memory that a block may have */
   double
     mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
-  double wgmma; /* likewise by wgmma; 0: it has none */
+  double mma_f16; /* likewise, and sums in F16 */
+  double wgmma; /* as mma, by wgmma; 0: it has none */
   double fma; /* pairs of F32, by multiply-adds */
   double megahertz; /* of a multiprocessor at work */
   double
@@ -18903,26 +18910,28 @@ typedef struct gpi__chip {
 #define GPI__SINCE_80 (GPI__SINCE_75 | GPI__MMA_SYNC)
 #define GPI__SINCE_90 (GPI__SINCE_80 | GPI__OVERLAPS | GPI__CLUSTERS)
 
-/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
+/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 7.5 and 8.6 on rates are GeForce's, whose sums in F32 take twice
+ as long as those in F16; other cards of these capabilities (T4, A10, RTX A6000, L40S) have F32 sums at the rate of F16. Of 8.8 it says nothing: it is taken for an 8.6. */
 static const gpi__chip gpi__chips[] = {
-  {75, GPI__SINCE_75, 64u << 10, 460, 0, 58, 1500, 256e3,
+  {75, GPI__SINCE_75, 64u << 10, 230, 460, 0, 58, 1500, 256e3,
   "nine tenths of what NVIDIA's paper on Turing says"},
-  {80, GPI__SINCE_80, 163u << 10, 920, 0, 58, 1700, 1244e3,
+  {80, GPI__SINCE_80, 163u << 10, 920, 920, 0, 58, 1700, 1244e3,
   "nine tenths of what NVIDIA's paper on A100 says"},
-  {86, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 749e3,
+  {86, GPI__SINCE_80, 99u << 10, 230, 460, 0, 115, 1700, 749e3,
   "nine tenths of what NVIDIA's paper on GA102 says"},
-  {87, GPI__SINCE_80, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-  {88, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-  {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 806e3,
+  {87, GPI__SINCE_80, 163u << 10, 920, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+  {88, GPI__SINCE_80, 99u << 10, 230, 460, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+  {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 460, 0, 115, 1700, 806e3,
   "nine tenths of what NVIDIA's paper on Ada says"},
-  {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1740, 115, 1700, 2680e3,
+  {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1240, 1740, 115, 1700, 2680e3,
   "measured on an H200"},
-  {100, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
-  {103, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
-  {110, GPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-  {120, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 0, 115, 1700, 1433e3,
+  {100, GPI__SINCE_90, 227u << 10, 920, 920, 0, 115, 1700, 6400e3,
+  "a guess from NVIDIA's paper on Blackwell"},
+  {103, GPI__SINCE_90, 227u << 10, 920, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+  {110, GPI__SINCE_90, 227u << 10, 230, 460, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {120, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 460, 0, 115, 1700, 1433e3,
   "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-  {121, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 0, 115, 1700, 218e3,
+  {121, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 460, 0, 115, 1700, 218e3,
   "a guess, as 12.0"},
 };
 
@@ -27559,10 +27568,18 @@ typedef struct gpi__sm80_shape {
   short kinds; /* that gain by it, or that it has registers for */
 } gpi__sm80_shape;
 
-/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. fp8 with FAST_ACCUMULATION is as 16 bits. */
-enum { GPI__OF_16_BITS = 1, GPI__OF_TF32 = 2, GPI__OF_F32 = 4, GPI__OF_FP8 = 8, GPI__OF_ALL = 15 };
+/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. fp8 with FAST_ACCUMULATION is as 16 bits. OF_F16_SUMS is of
+ COMPUTE_F16, which may also be as 16 bits: the rates decide. */
+enum {
+  GPI__OF_16_BITS = 1,
+  GPI__OF_TF32 = 2,
+  GPI__OF_F32 = 4,
+  GPI__OF_FP8 = 8,
+  GPI__OF_ALL = 15,
+  GPI__OF_F16_SUMS = 16
+};
 
-/* Lines along m of 16 bits are of 64 elements; strict F32 and fp8 have two sums of each element in registers. */
+/* Lines along m of 16 bits are of 64 elements; strict F32, fp8 and sums in F16 have two sums of each element in registers. */
 static const gpi__sm80_shape gpi__sm80_shapes[] = {
   {64, 128, 2, 2, 3, 2, 2, GPI__OF_ALL}, /* first the one for everything */
   {128, 128, 2, 2, 3, 2, 16, GPI__OF_16_BITS | GPI__OF_TF32},
@@ -27570,6 +27587,9 @@ static const gpi__sm80_shape gpi__sm80_shapes[] = {
   {64, 64, 2, 2, 4, 3, 2, GPI__OF_ALL},
   {32, 64, 2, 2, 4, 3, 4, GPI__OF_TF32 | GPI__OF_F32 | GPI__OF_FP8},
   {128, 128, 2, 4, 3, 1, 16, GPI__OF_F32 | GPI__OF_FP8},
+  {64, 128, 2, 2, 3, 2, 2, GPI__OF_F16_SUMS},
+  {128, 128, 4, 2, 3, 1, 8, GPI__OF_F16_SUMS},
+  {64, 64, 2, 2, 4, 3, 2, GPI__OF_F16_SUMS},
 };
 
 /* How a problem is cut up: into tiles, and k into parts. */
@@ -27660,6 +27680,19 @@ static int gpi__has_sums_apart(const gpi__problem *problem) {
   return gpi__is_fma(problem) || gpi__promotes(problem);
 }
 
+static int gpi__has_f16_sums(const gpi__sm80_shape *shape) {
+  return (shape->kinds & GPI__OF_F16_SUMS) != 0;
+}
+
+/* Whether the shape multiplies so. COMPUTE_F16 with BATCH_INVARIANT has sums of one kind, whatever the tile. */
+static int gpi__sm80_multiplies(const gpi__problem *problem, const gpi__sm80_shape *shape, int arch) {
+  const gpi__chip *chip = gpi__chip_of(arch);
+  int is_f16 = problem->views[GPI__A].dtype == GEMMEPI_F16 && problem->views[GPI__B].dtype == GEMMEPI_F16;
+  if (problem->compute != GEMMEPI_COMPUTE_F16 || !is_f16 || !(shape->kinds & (GPI__OF_16_BITS | GPI__OF_F16_SUMS)))
+    return (shape->kinds & gpi__sm80_kind(problem)) != 0;
+  return !gpi__is_invariant(problem) || gpi__has_f16_sums(shape) == (chip->mma_f16 > chip->mma);
+}
+
 static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_shape *shape, int arch) {
   int halves = gpi__halves_in(problem), unit = gpi__copy_unit(problem, GPI__A);
   if (unit > gpi__copy_unit(problem, GPI__B))
@@ -27670,7 +27703,7 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
     return 0;
   if (halves > 1 && !problem->views[GPI__B].transposed && shape->tile_n / halves % 64)
     return 0; /* lines of 64 along n are of one half */
-  if (!(shape->kinds & gpi__sm80_kind(problem)))
+  if (!gpi__sm80_multiplies(problem, shape, arch))
     return 0;
   if (unit < shape->unit || (shape->tile_m > 64 && gpi__column_lines(problem) &&
     (shape->tile_n > 128 || gpi__has_sums_apart(problem) || gpi__has(problem, GEMMEPI_GATED) ||
@@ -27708,6 +27741,13 @@ static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip)
   return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
+/* Returns the cycles that a multiprocessor multiplies for a stage of a tile. Sums in F16 are converted and added, two instructions each. */
+static double gpi__sm80_cycles(const gpi__problem *problem, const gpi__sm80_shape *shape, const gpi__chip *chip) {
+  double area = (double)shape->tile_m * shape->tile_n, pairs = area * (double)gpi__stage_k(problem);
+  return gpi__has_f16_sums(shape) ? pairs / chip->mma_f16 + 2 * area / chip->fma
+        : pairs / gpi__sm80_rate(problem, chip);
+}
+
 /* Returns how many times as long multiply-adds take. */
 static double gpi__fma_slowness(const gpi__problem *problem, const gpi__sm80_shape *shape, int blocks) {
   double slowness = problem->views[GPI__A].transposed ? GPI__SM80_FMA_TURNED : GPI__SM80_FMA;
@@ -27741,7 +27781,7 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
   double area = (double)shape->tile_m * shape->tile_n, lines[2];
   int64_t of_stage = gpi__stage_k(problem);
   double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, cut->parts), of_stage);
-  double multiply = area * (double)of_stage / gpi__sm80_rate(problem, chip), copy;
+  double multiply = gpi__sm80_cycles(problem, shape, chip), copy;
   double finish = GPI__STORING + (cut->parts > 1 ? 0 : gpi__epilogue_cycles(problem)), waves;
   if (cut->parts > 1 && gpi__leaves_states(problem))
     return GPI__NEVER; /* the pass behind it has no row's lanes side by side */
@@ -27816,6 +27856,8 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
   gpi__append_operands(text, problem);
   if (gpi__promotes(problem))
     gpi__append(text, "#define GEMMEPI_PROMOTES 1\n");
+  if (gpi__has_f16_sums(shape))
+    gpi__append(text, "#define GEMMEPI_F16_SUMS 1\n");
   if (gpi__is_i8_product(problem))
     gpi__append(text, "#define GEMMEPI_OF_I8 1\n");
   gpi__append_block_scales(text, problem);
@@ -27999,6 +28041,8 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
   gpi__append(text, "\n");
   gpi__explain_promotion(problem, text);
   gpi__explain_block_scales(problem, text);
+  if (gpi__has_f16_sums(shape))
+    gpi__append(text, "  sums of each 64 of k in F16 go to sums in F32\n");
   gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
   gpi__explain_sums(text, &sm80->sums);
   gpi__explain_reductions(text, &sm80->reductions);
@@ -30929,6 +30973,8 @@ static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__
   double rate = gpi__sm80_rate(problem, chip), least, otherwise;
   int packs[2] = {GPI__IN_UNITS, GPI__IN_UNITS};
   int unit = gpi__unit_of(problem, a, problem->n * a->bits / 8), unit_b = gpi__unit_of(problem, b, 0);
+  if (bare.compute == GEMMEPI_COMPUTE_F16)
+    bare.compute = GEMMEPI_COMPUTE_F32; /* as it is handed to cuBLASLt */
   if (gpi__is_of_weights(problem)) { /* which are converted to 16 bits first */
     bare.views[GPI__B] = gpi__converted_view(b, problem->batch, problem->common);
     return gpi__bare_microseconds(context, &bare) +
@@ -32813,6 +32859,19 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem, c
   }
 }
 
+/* Terms of random signs, whose sum is then no larger than the bound of COMPUTE_F16. */
+#define GPI__F16_SUMS_SAY_LITTLE 16384
+
+static void gpi__explain_f16_sums(gpi__text *text, const gpi__problem *problem) {
+  if (problem->compute != GEMMEPI_COMPUTE_F16)
+    return;
+  gpi__append(text, "  COMPUTE_F16: sums in F16 where a kernel below says so, else in F32; off by up to 2^-7 of "
+    "the sum of |A B|\n");
+  if (problem->k >= GPI__F16_SUMS_SAY_LITTLE)
+    gpi__append(text, "  of k %lld that bound says little: sums of as many terms of random signs are no larger\n",
+      (long long)problem->k);
+}
+
 static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
   int operand;
   gpi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, %s", (long long)gpi__callers_m(problem),
@@ -32826,6 +32885,7 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
     gpi__is_invariant(problem) ? ", batch-invariant" : "", gpi__found_names[problem->found_scale],
     problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "", (int)problem->alignment,
     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
+  gpi__explain_f16_sums(text, problem);
   for (operand = 0; operand < GPI__OPERANDS; operand++)
     if ((operand < GPI__SCALE_A || operand == GPI__ROW_FACTOR) && !(operand == GPI__D && gpi__lacks_d(problem)))
       gpi__explain_view(text, problem, operand);
@@ -35698,10 +35758,11 @@ static gemmepi_matmul_desc gpi__product_of_layer(const gemmepi_linear_desc *laye
   return desc;
 }
 
-/* TF32 where it fits; other types follow from the operands. */
+/* TF32 and F16 where they fit; other types follow from the operands. */
 static gemmepi_compute gpi__gradient_compute(gemmepi_compute wanted, int a, int b) {
-  return wanted == GEMMEPI_COMPUTE_TF32 && gpi__common_dtype(a, b) == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32
-        : GEMMEPI_COMPUTE_DEFAULT;
+  int fits = wanted == GEMMEPI_COMPUTE_TF32 ? gpi__common_dtype(a, b) == GEMMEPI_F32
+        : wanted == GEMMEPI_COMPUTE_F16 && a == GEMMEPI_F16 && b == a;
+  return fits ? wanted : GEMMEPI_COMPUTE_DEFAULT;
 }
 /* The tensors of a layer, of a desc that is folded. The rules of matrices and vectors are those of the products that the layer is
  made of: each is normalised once to check them, and to take the views over. */
@@ -38800,9 +38861,11 @@ static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *
   details->launches = base->context->is_host ? 0 : gpi__layer_launches(layer);
   if (gpi__layer_is_measured(layer))
     details->bit_stable = 0;
-  details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
-        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
-        : GEMMEPI_COMPUTE_F32;
+  details->compute =
+    is_f64 ? GEMMEPI_COMPUTE_F64
+    : layer->task.compute == GEMMEPI_COMPUTE_TF32 || layer->task.compute == GEMMEPI_COMPUTE_F16
+      ? (gemmepi_compute)layer->task.compute
+      : GEMMEPI_COMPUTE_F32;
   details->accumulator = is_f64 || base->context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
 }
 

@@ -69,8 +69,10 @@ static void see_drawn_launch(const fake_launch *launch) {
         drawn->launches[i].shared = (int)launch->shared;
 }
 
-/* The random products of the bench are BF16 and F16; every eighth row each is made F16, TF32, strict F32, I8 and fp8. */
-static void drawn_as_other_kind(gemmepi_matmul_desc *desc, int kind) {
+/* The random products of the bench are BF16 and F16; every eighth row each is made F16, half of them with sums in F16, TF32, strict F32, I8 and
+   fp8. */
+static void drawn_as_other_kind(gemmepi_matmul_desc *desc, int row) {
+    int kind = row % 8;
     gemmepi_dtype dtype = kind == 3   ? GEMMEPI_F16
                           : kind <= 5 ? GEMMEPI_F32
                           : kind == 6 ? GEMMEPI_I8
@@ -81,7 +83,9 @@ static void drawn_as_other_kind(gemmepi_matmul_desc *desc, int kind) {
     desc->d.dtype = dtype == GEMMEPI_F32 ? GEMMEPI_F32 : GEMMEPI_F16;
     if (desc->residual.dtype)
         desc->residual.dtype = desc->d.dtype;
-    desc->compute = kind == 4 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
+    desc->compute = kind == 4                  ? GEMMEPI_COMPUTE_TF32
+                    : kind == 3 && row / 8 % 2 ? GEMMEPI_COMPUTE_F16
+                                               : GEMMEPI_COMPUTE_DEFAULT;
     if (kind >= 6) { /* k is contiguous, and lines begin at multiples of 16 bytes */
         desc->a.transposed = 0, desc->b.transposed = 1;
         desc->k = (desc->k + 15) / 16 * 16;
@@ -131,7 +135,7 @@ static int draw_kernels(int arch, int multiprocessors, int problems) {
         if (!draw(DRAWN_SEED, row, &attempt, &p))
             continue;
         desc = draw_desc(&p);
-        drawn_as_other_kind(&desc, row % 8);
+        drawn_as_other_kind(&desc, row);
         ran += run_drawn(context, &desc);
     }
     gemmepi_destroy(context);

@@ -166,7 +166,7 @@ static struct layouts {
     {&fp8, GPI__COUNT(gpi__sm90_fp8_shapes), 1, 4, {0}},
     {&found, GPI__COUNT(gpi__sm90_shapes), 0, 15, {0}},
     {&mma, GPI__COUNT(gpi__sm80_shapes), 1, 15, {0}},
-    {&mma_fp8, GPI__COUNT(gpi__sm80_shapes), 1, 4, {0}},
+    {&mma_fp8, GPI__COUNT(gpi__sm80_shapes), 0, 4, {0}},
     {&small, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
     {&outer, GPI__COUNT(gpi__outer_shapes), 1, 15, {0}},
     {&weights, GPI__COUNT(gpi__weights_shapes), 0, 4, {0}},
@@ -1083,6 +1083,8 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
     append_dtype(&text, operands);
     if (operands == GEMMEPI_F32)
         gpi__append(&text, compute == GEMMEPI_COMPUTE_TF32 ? "_tf32" : "_strict");
+    if (compute == GEMMEPI_COMPUTE_F16)
+        gpi__append(&text, "_sums");
     append_results(&text, &desc);
     gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
     if (parts > 1)
@@ -1108,6 +1110,23 @@ static void add_mma(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dty
     add_mma_in_parts(operands, compute, results, epilogue, shape, 1, layout, unit, applied);
 }
 
+/* Sums in F16, in the shapes that have them. */
+static void list_f16_sums(int shape) {
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    const gemmepi_dtype f16 = GEMMEPI_F16, same = GEMMEPI_DTYPE_DEFAULT;
+    const gemmepi_compute sums = GEMMEPI_COMPUTE_F16;
+    int layout, unit = gpi__sm80_shapes[shape].unit;
+    for (layout = 0; gpi__has_f16_sums(&gpi__sm80_shapes[shape]) && layout < 4; layout++) {
+        add_mma_in_parts(f16, sums, same, GEMMEPI_SILU, shape, 4, layout, unit, 1);
+        add_mma(f16, sums, same, GEMMEPI_SILU | GEMMEPI_BIAS, shape, layout, 16, 1);
+        add_mma(f16, sums, GEMMEPI_F32, GEMMEPI_GELU_TANH | back, shape, layout, 16, 0);
+        add_mma(f16, sums, same, GEMMEPI_SILU | back, shape, layout, unit, 1);
+        add_mma(f16, sums, same, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape, layout, 2 << layout, 1);
+        add_mma(f16, sums, same, GEMMEPI_MISH | GEMMEPI_GATED | back, shape, layout, 16, 1);
+        add_mma(f16, sums, same, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape, layout, 8, 1);
+    }
+}
+
 /* Likewise. */
 static void list_mma(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
@@ -1121,6 +1140,8 @@ static void list_mma(void) {
                 GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, shape, (shape + 1) % 4, 4 << (shape % 3), 1);
     }
     few_archs = 1;
+    for (shape = 0; shape < shapes; shape++)
+        list_f16_sums(shape);
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
             if (takes_layout(shape, layout)) {
@@ -2127,6 +2148,8 @@ static int add_inside(const family *of, const struct formula_row *row, int shape
     char name[96];
     if (of == &small_inside && gpi__small_shapes[shape].tile_n % GPI__RUN)
         way.columns = gpi__small_shapes[shape].tile_n; /* which is for no more */
+    if ((of == &mma_inside || of == &mma_turing_inside) && gpi__has_f16_sums(&gpi__sm80_shapes[shape]))
+        way.operands = GEMMEPI_F16, way.compute = GEMMEPI_COMPUTE_F16;
     problem = inside_problem(row, &way);
     if (of == &weights_inside)
         narrow_b(&problem, shape % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128);
@@ -2134,9 +2157,12 @@ static int add_inside(const family *of, const struct formula_row *row, int shape
         return 0;
     gpi__append_inside_code(&defines, &problem);
     snprintf(name, sizeof name, "%s_%s%s_to_%s_shape_%d_layout_%d%s%s%s%s", row->name,
-             gpi__dtype(way.operands)->name, way.compute ? "_tf32" : "", gpi__dtype(way.d)->name, shape,
-             way.layout, way.odd ? "_odd" : "", way.applied ? "" : "_scaled", way.groups ? "_of_rows" : "",
-             way.scattered ? "_scattered" : "");
+             gpi__dtype(way.operands)->name,
+             way.compute == GEMMEPI_COMPUTE_F16 ? "_sums"
+             : way.compute                      ? "_tf32"
+                                                : "",
+             gpi__dtype(way.d)->name, shape, way.layout, way.odd ? "_odd" : "", way.applied ? "" : "_scaled",
+             way.groups ? "_of_rows" : "", way.scattered ? "_scattered" : "");
     if (!way.groups)
         note_layout(of, shape, way.layout);
     if (of == &weights_inside && gpi__weights_shapes[shape].wgmma)

@@ -30,13 +30,17 @@ typedef enum gemmepi_order {
 } gemmepi_order;
 
 /* How operands are multiplied and summed. The accumulator is F64 for F64 operands, I32 for I8 operands with an I32
-   result, and F32 for all others (the host accumulates in F64 always). */
+   result, and F32 for all others (the host accumulates in F64 always).
+   COMPUTE_F16 is for GPUs that sum in F16 at twice the rate, as GeForce does from Turing on. Sums of 64 steps of k may be in F16; they are
+   added up in F32. That adds up to 2^-7 sum_k |alpha A B| to the error, and a sum of 64 products beyond 65504 is infinite. Other kernels,
+   other GPUs and the host sum in F32 and F64: what is promised is the bound (docs/numerics.md), no bits. */
 typedef enum gemmepi_compute {
     GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, I32 where both are I8, else F32         */
     GEMMEPI_COMPUTE_F32 = 1,     /* exact products of operands of any type but F64, summed in F32 */
     GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands of 11 significant bits, the others cut or rounded */
     GEMMEPI_COMPUTE_F64 = 3,     /* F64 operands                                                  */
-    GEMMEPI_COMPUTE_I32 = 4      /* I8 operands: exact products and sums                          */
+    GEMMEPI_COMPUTE_I32 = 4,     /* I8 operands: exact products and sums                          */
+    GEMMEPI_COMPUTE_F16 = 5      /* F16 operands: exact products, sums of 64 in F16, these in F32 */
 } gemmepi_compute;
 
 /* Factors of a matrix, F32 numbers on the device. Elements are multiplied by them when they are read (a, b, c, residual, and aux with

@@ -23,7 +23,8 @@ typedef struct gpi__chip {
     unsigned most_shared; /* bytes of shared memory that a block may have */
     double
         mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
-    double wgmma;     /* likewise by wgmma; 0: it has none */
+    double mma_f16;   /* likewise, and sums in F16 */
+    double wgmma;     /* as mma, by wgmma; 0: it has none */
     double fma;       /* pairs of F32, by multiply-adds */
     double megahertz; /* of a multiprocessor at work */
     double
@@ -35,26 +36,28 @@ typedef struct gpi__chip {
 #define GPI__SINCE_80 (GPI__SINCE_75 | GPI__MMA_SYNC)
 #define GPI__SINCE_90 (GPI__SINCE_80 | GPI__OVERLAPS | GPI__CLUSTERS)
 
-/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
+/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 7.5 and 8.6 on rates are GeForce's, whose sums in F32 take twice
+   as long as those in F16; other cards of these capabilities (T4, A10, RTX A6000, L40S) have F32 sums at the rate of F16. Of 8.8 it says nothing: it is taken for an 8.6. */
 static const gpi__chip gpi__chips[] = {
-    {75, GPI__SINCE_75, 64u << 10, 460, 0, 58, 1500, 256e3,
+    {75, GPI__SINCE_75, 64u << 10, 230, 460, 0, 58, 1500, 256e3,
      "nine tenths of what NVIDIA's paper on Turing says"},
-    {80, GPI__SINCE_80, 163u << 10, 920, 0, 58, 1700, 1244e3,
+    {80, GPI__SINCE_80, 163u << 10, 920, 920, 0, 58, 1700, 1244e3,
      "nine tenths of what NVIDIA's paper on A100 says"},
-    {86, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 749e3,
+    {86, GPI__SINCE_80, 99u << 10, 230, 460, 0, 115, 1700, 749e3,
      "nine tenths of what NVIDIA's paper on GA102 says"},
-    {87, GPI__SINCE_80, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-    {88, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-    {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 806e3,
+    {87, GPI__SINCE_80, 163u << 10, 920, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+    {88, GPI__SINCE_80, 99u << 10, 230, 460, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+    {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 460, 0, 115, 1700, 806e3,
      "nine tenths of what NVIDIA's paper on Ada says"},
-    {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1740, 115, 1700, 2680e3,
+    {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1240, 1740, 115, 1700, 2680e3,
      "measured on an H200"},
-    {100, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
-    {103, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
-    {110, GPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-    {120, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 0, 115, 1700, 1433e3,
+    {100, GPI__SINCE_90, 227u << 10, 920, 920, 0, 115, 1700, 6400e3,
+     "a guess from NVIDIA's paper on Blackwell"},
+    {103, GPI__SINCE_90, 227u << 10, 920, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+    {110, GPI__SINCE_90, 227u << 10, 230, 460, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+    {120, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 460, 0, 115, 1700, 1433e3,
      "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-    {121, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 0, 115, 1700, 218e3,
+    {121, GPI__SINCE_90 | GPI__MMA_FP8 | GPI__MMA_SCALED, 99u << 10, 230, 460, 0, 115, 1700, 218e3,
      "a guess, as 12.0"},
 };
 

@@ -82,15 +82,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
         load_fragments(a_lane, b_lane, 0, fragments[0]);
     scales.load(0, 0, fragments[0]);
     for (int block = 0; block < steps; block++) {
-        float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: so that fewer roundings meet large sums; PROMOTES
+        Stage_sums of_stage = {}; // FMA: so that fewer roundings meet large sums; PROMOTES; F16_SUMS
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             bool last = step == STEPS - 1;
             // into the stage whose last fragments all warps have
             a.fetch(shared + written, step, k_left);
             b.fetch(shared + written + A_BYTES, step, k_left);
-            if (FMA)
-                multiply_add(a_lane + read, b_lane + read, step, of_stage);
+#if GEMMEPI_FMA
+            multiply_add(a_lane + read, b_lane + read, step, of_stage);
+#endif
             if (last) { // the next stage; behind the last one is what nobody uses
                 a.put(shared + written, step);
                 b.put(shared + written + A_BYTES, step);
@@ -104,14 +105,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
             if (!FMA) {
                 load_fragments(a_lane + read, b_lane + read, (step + 1) % STEPS, fragments[(step + 1) % 2]);
                 scales.load(read, (step + 1) % STEPS, fragments[(step + 1) % 2]);
-                multiply_fragments(fragments[step % 2], PROMOTES ? of_stage : sums);
+                if (PROMOTES || F16_SUMS)
+                    multiply_fragments(fragments[step % 2], of_stage);
+                else
+                    multiply_fragments(fragments[step % 2], sums);
             }
             if (!last) {
                 a.put(shared + written, step);
                 b.put(shared + written + A_BYTES, step);
             }
         }
-        if (FMA)
+        if (FMA || F16_SUMS)
             take_sums(of_stage, sums);
 #if GEMMEPI_ELEMENT == 1
         if (PROMOTES)

@@ -271,10 +271,11 @@ static gemmepi_matmul_desc gpi__product_of_layer(const gemmepi_linear_desc *laye
     return desc;
 }
 
-/* TF32 where it fits; other types follow from the operands. */
+/* TF32 and F16 where they fit; other types follow from the operands. */
 static gemmepi_compute gpi__gradient_compute(gemmepi_compute wanted, int a, int b) {
-    return wanted == GEMMEPI_COMPUTE_TF32 && gpi__common_dtype(a, b) == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32
-                                                                                    : GEMMEPI_COMPUTE_DEFAULT;
+    int fits = wanted == GEMMEPI_COMPUTE_TF32 ? gpi__common_dtype(a, b) == GEMMEPI_F32
+                                              : wanted == GEMMEPI_COMPUTE_F16 && a == GEMMEPI_F16 && b == a;
+    return fits ? wanted : GEMMEPI_COMPUTE_DEFAULT;
 }
 
 #endif

@@ -88,9 +88,11 @@ static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *
     details->launches = base->context->is_host ? 0 : gpi__layer_launches(layer);
     if (gpi__layer_is_measured(layer))
         details->bit_stable = 0;
-    details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
-                       : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
-                                                                     : GEMMEPI_COMPUTE_F32;
+    details->compute =
+        is_f64 ? GEMMEPI_COMPUTE_F64
+        : layer->task.compute == GEMMEPI_COMPUTE_TF32 || layer->task.compute == GEMMEPI_COMPUTE_F16
+            ? (gemmepi_compute)layer->task.compute
+            : GEMMEPI_COMPUTE_F32;
     details->accumulator = is_f64 || base->context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
 }
 

@@ -109,7 +109,7 @@ static gemmepi_status gpi__convert_vector(gpi__problem *problem, int operand, co
     return gpi__check_view(view, gpi__operand_names[operand], problem->batch);
 }
 
-static const char *const gpi__compute_names[] = {"DEFAULT", "F32", "TF32", "F64", "I32"};
+static const char *const gpi__compute_names[] = {"DEFAULT", "F32", "TF32", "F64", "I32", "F16"};
 
 /* The arithmetic of operands whose values `common` holds, and of a result in d. */
 static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_matmul_desc *desc,
@@ -120,8 +120,8 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
     GPI__INVALID_IF(d == GEMMEPI_I32 && common != GEMMEPI_I8,
                     "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
                     gpi__dtype(a)->name, gpi__dtype(b)->name);
-    GPI__INVALID_IF((unsigned)compute > GEMMEPI_COMPUTE_I32,
-                    "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s",
+    GPI__INVALID_IF((unsigned)compute > GEMMEPI_COMPUTE_F16,
+                    "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 5 (F16)%s",
                     (int)compute, GPI__UNINITIALISED);
     if (compute == GEMMEPI_COMPUTE_DEFAULT)
         compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
@@ -130,11 +130,13 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
     fits = compute == GEMMEPI_COMPUTE_F64    ? common == GEMMEPI_F64
            : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
            : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
+           : compute == GEMMEPI_COMPUTE_F16  ? a == GEMMEPI_F16 && b == GEMMEPI_F16
                                              : common != GEMMEPI_F64 && d != GEMMEPI_I32;
     GPI__INVALID_IF(
         !fits,
         "desc.compute is %s with %s and %s operands and a result in %s; F64 goes only with F64, "
-        "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
+        "TF32 where F32 is the type that holds both, I32 with I8 operands, F16 with F16 operands, F32 with all but "
+        "F64 and I32 results",
         gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
     GPI__INVALID_IF((problem->flags & GEMMEPI_FAST_ACCUMULATION) &&
                         !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)),

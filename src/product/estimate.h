@@ -79,7 +79,9 @@ static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__
     double rate = gpi__sm80_rate(problem, chip), least, otherwise;
     int packs[2] = {GPI__IN_UNITS, GPI__IN_UNITS};
     int unit = gpi__unit_of(problem, a, problem->n * a->bits / 8), unit_b = gpi__unit_of(problem, b, 0);
-    if (gpi__is_of_weights(problem)) { /* which are converted to 16 bits first */
+    if (bare.compute == GEMMEPI_COMPUTE_F16)
+        bare.compute = GEMMEPI_COMPUTE_F32; /* as it is handed to cuBLASLt */
+    if (gpi__is_of_weights(problem)) {      /* which are converted to 16 bits first */
         bare.views[GPI__B] = gpi__converted_view(b, problem->batch, problem->common);
         return gpi__bare_microseconds(context, &bare) +
                gpi__copy_microseconds(1.5 * (double)bare.views[GPI__B].bytes);

@@ -138,6 +138,21 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem,
     }
 }
 
+/* Terms of random signs, whose sum is then no larger than the bound of COMPUTE_F16. */
+#define GPI__F16_SUMS_SAY_LITTLE 16384
+
+static void gpi__explain_f16_sums(gpi__text *text, const gpi__problem *problem) {
+    if (problem->compute != GEMMEPI_COMPUTE_F16)
+        return;
+    gpi__append(text,
+                "  COMPUTE_F16: sums in F16 where a kernel below says so, else in F32; off by up to 2^-7 of "
+                "the sum of |A B|\n");
+    if (problem->k >= GPI__F16_SUMS_SAY_LITTLE)
+        gpi__append(
+            text, "  of k %lld that bound says little: sums of as many terms of random signs are no larger\n",
+            (long long)problem->k);
+}
+
 static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
     int operand;
     gpi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, %s", (long long)gpi__callers_m(problem),
@@ -152,6 +167,7 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
                 gpi__is_invariant(problem) ? ", batch-invariant" : "", gpi__found_names[problem->found_scale],
                 problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "", (int)problem->alignment,
                 problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
+    gpi__explain_f16_sums(text, problem);
     for (operand = 0; operand < GPI__OPERANDS; operand++)
         if ((operand < GPI__SCALE_A || operand == GPI__ROW_FACTOR) &&
             !(operand == GPI__D && gpi__lacks_d(problem)))

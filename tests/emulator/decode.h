@@ -253,6 +253,8 @@ static table make_table() {
     t["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"] = {"{{{{", multiply<f16_kind>, TOGETHER};
     t["mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"] = {"{{{{", multiply<f16_kind, f16_kind, 1>,
                                                              TOGETHER};
+    t["mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"] = {"{{{{", multiply_in_f16<2>, TOGETHER};
+    t["mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16"] = {"{{{{", multiply_in_f16<1>, TOGETHER};
     t["mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"] = {"{{{{", multiply<e4m3_kind>, TOGETHER};
     t["mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"] = {"{{{{", multiply<e4m3_kind, e5m2_kind>,
                                                                 TOGETHER};

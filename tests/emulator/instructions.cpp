@@ -3,6 +3,7 @@
 #include "driver.h"
 
 enum kind { F16, BF16, TF32, E4M3, E5M2, S8, E2M1 };
+enum sums { IN_F32, IN_F16 };
 static const char *const names[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "e2m1"};
 static const u32 bits_of[] = {16, 16, 32, 8, 8, 8, 4};
 // Of -3 to 3.
@@ -19,10 +20,13 @@ static const u32 codes[][7] = {{0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x420
 struct instruction {
     u32 m, k;
     kind a, b;
+    sums in = IN_F32; // S8: s32
     u32 blocks = 0, byte_a = 0, thread_a = 0, byte_b = 0, thread_b = 0;
 };
 static const instruction instructions[] = {{16, 8, F16, F16},
                                            {16, 16, F16, F16},
+                                           {16, 8, F16, F16, IN_F16},
+                                           {16, 16, F16, F16, IN_F16},
                                            {16, 16, BF16, BF16},
                                            {16, 8, TF32, TF32},
                                            {16, 32, E4M3, E4M3},
@@ -31,14 +35,14 @@ static const instruction instructions[] = {{16, 8, F16, F16},
                                            {16, 32, E5M2, E5M2},
                                            {16, 32, S8, S8},
                                            {8, 16, S8, S8},
-                                           {16, 32, E4M3, E4M3, 1},
-                                           {16, 32, E4M3, E5M2, 1, 3, 0, 1, 2},
-                                           {16, 32, E5M2, E4M3, 1, 2, 1, 0, 3},
-                                           {16, 32, E5M2, E5M2, 1, 1, 1, 2, 1},
-                                           {16, 64, E2M1, E2M1, 2},
-                                           {16, 64, E2M1, E2M1, 2, 2, 1, 0, 3},
-                                           {16, 64, E2M1, E2M1, 4},
-                                           {16, 64, E2M1, E2M1, 4, 0, 1, 0, 2}};
+                                           {16, 32, E4M3, E4M3, IN_F32, 1},
+                                           {16, 32, E4M3, E5M2, IN_F32, 1, 3, 0, 1, 2},
+                                           {16, 32, E5M2, E4M3, IN_F32, 1, 2, 1, 0, 3},
+                                           {16, 32, E5M2, E5M2, IN_F32, 1, 1, 1, 2, 1},
+                                           {16, 64, E2M1, E2M1, IN_F32, 2},
+                                           {16, 64, E2M1, E2M1, IN_F32, 2, 2, 1, 0, 3},
+                                           {16, 64, E2M1, E2M1, IN_F32, 4},
+                                           {16, 64, E2M1, E2M1, IN_F32, 4, 0, 1, 0, 2}};
 
 struct spot {
     u32 row, column;
@@ -94,9 +98,13 @@ static std::string list(u32 first, u32 count) {
 static std::string pair(u32 first, u32 second) {
     return "{" + std::to_string(first) + ", " + std::to_string(second) + "}";
 }
+// Registers of a lane's sums: of F16 pairs.
+static u32 words_of_c(const instruction &of) {
+    return of.m / (of.in == IN_F16 ? 8 : 4);
+}
 static std::string text_of(const instruction &of) {
-    const char *sum = of.a == S8 ? "s32" : "f32";
-    u32 a = of.m * of.k * bits_of[of.a] / 1024, b = of.k * 8 * bits_of[of.b] / 1024, c = of.m / 4, i;
+    const char *sum = of.a == S8 ? "s32" : of.in == IN_F16 ? "f16" : "f32";
+    u32 a = of.m * of.k * bits_of[of.a] / 1024, b = of.k * 8 * bits_of[of.b] / 1024, c = words_of_c(of), i;
     u32 scales = a + b + c, d = scales + 2;
     std::string text =
         ".version 8.7\n.target sm_120a\n.address_size 64\n.visible .entry gemmepi_one(.param .align 8 .b8 p[8])\n{\n"
@@ -139,7 +147,8 @@ static void put_scales(const instruction &of, const matrices &x, u32 lane, u32 *
 
 // What the instruction leaves of c, as numbers.
 static bool run(const instruction &of, const matrices &x, double d[16][8]) {
-    u32 a = of.m * of.k * bits_of[of.a] / 1024, b = of.k * 8 * bits_of[of.b] / 1024, c = of.m / 4;
+    u32 a = of.m * of.k * bits_of[of.a] / 1024, b = of.k * 8 * bits_of[of.b] / 1024, c = words_of_c(of);
+    u32 bits = of.in == IN_F16 ? 16 : 32;
     gpi__cu_module module;
     gpi__cu_function function;
     gpi__cu_deviceptr memory;
@@ -158,10 +167,13 @@ static bool run(const instruction &of, const matrices &x, double d[16][8]) {
             spot at = spot_of_b(of, lane / 4, lane % 4, i);
             put(lanes[lane] + a, i, bits_of[of.b], x.b[at.row][at.column]);
         }
-        for (u32 i = 0; i < c; i++) {
+        for (u32 i = 0; i < of.m / 4; i++) {
             spot at = spot_of_c(of, lane / 4, lane % 4, i);
             s64 whole = x.c[at.row][at.column];
-            lanes[lane][a + b + i] = of.a == S8 ? (u32)whole : same_bits<u32>((float)whole);
+            put(lanes[lane] + a + b, i, bits,
+                of.a == S8        ? (u32)whole
+                : of.in == IN_F16 ? f16_of_f32((float)whole)
+                                  : same_bits<u32>((float)whole));
         }
         if (of.blocks)
             put_scales(of, x, lane, lanes[lane] + a + b + c);
@@ -169,10 +181,12 @@ static bool run(const instruction &of, const matrices &x, double d[16][8]) {
     if (cuLaunchKernel(function, 1, 1, 1, LANES, 1, 1, 0, NULL, parameters, NULL))
         return false;
     for (u32 lane = 0; lane < LANES; lane++)
-        for (u32 i = 0; i < c; i++) {
+        for (u32 i = 0; i < of.m / 4; i++) {
             spot at = spot_of_c(of, lane / 4, lane % 4, i);
-            u32 word = lanes[lane][LANE_WORDS - c + i];
-            d[at.row][at.column] = of.a == S8 ? (double)(s32)word : (double)same_bits<float>(word);
+            u32 word = lanes[lane][LANE_WORDS - c + i * bits / 32] >> i * bits % 32;
+            d[at.row][at.column] = of.a == S8        ? (double)(s32)word
+                                   : of.in == IN_F16 ? (double)f32_of_f16((u16)word)
+                                                     : (double)same_bits<float>(word);
         }
     cuModuleUnload(module);
     cuMemFree_v2(memory);
@@ -244,6 +258,26 @@ static bool cuts_sums_of_fp8() {
     return run({16, 32, E5M2, E5M2}, x, d) && d[0][0] == 65536 && d[1][0] == 31 && d[2][0] != d[2][0];
 }
 
+// F16 has every second whole number from 2048 on, ties go to even ones; below 2^-14 multiples of 2^-24; nothing above 65504. Infinity times 0
+// is NaN in its row alone.
+static bool rounds_sums_in_f16(u32 of_k) {
+    static matrices x;
+    static double d[16][8];
+    memset(&x, 0, sizeof x);
+    for (u32 row = 0; row < 16; row++)
+        for (u32 column = 0; column < 8; column++)
+            x.c[row][column] = row == 0 ? 2048 : row == 1 ? 2050 : row == 2 ? 60000 : row == 3 ? -60000 : 0;
+    for (u32 k = 0; k < of_k; k++)
+        x.b[k][0] = 0x3c00, x.b[k][1] = k ? 0 : 0x0001; // ones; 2^-24
+    x.a[0][0] = x.a[1][0] = 0x3c00;                     // 2048 + 1, 2050 + 1
+    x.a[2][0] = 0x7000, x.a[3][0] = 0xf000;             // 60000 + 8192
+    x.a[4][0] = 0x3c00, x.a[5][0] = 0x3800;             // column 1: 2^-24, and a half of it
+    x.a[6][0] = 0x7c00;                                 // times 0
+    return run({16, of_k, F16, F16, IN_F16}, x, d) && d[0][0] == 2048 && d[1][0] == 2052 &&
+           d[2][0] == HUGE_VAL && d[3][0] == -HUGE_VAL && d[4][1] == ldexp(1, -24) && d[5][1] == 0 &&
+           d[6][2] != d[6][2] && d[7][2] == 0;
+}
+
 int main() {
     int passed = 0, failed = 0;
     auto say = [&](bool holds, const std::string &what) {
@@ -256,7 +290,9 @@ int main() {
                                 (of.blocks ? ", " + std::to_string(of.blocks) + " scales, byte and thread " +
                                                  pair(of.byte_a, of.thread_a) + pair(of.byte_b, of.thread_b)
                                            : "") +
-                                " is the manual's");
+                                (of.in == IN_F16 ? " with sums in F16" : "") + " is the manual's");
+    say(rounds_sums_in_f16(8) && rounds_sums_in_f16(16),
+        "sums in F16 are rounded to even, and infinite beyond 65504");
     say(cuts_sums_of_fp8(), "sums of fp8 are cut below 2^-13 of the largest product");
     printf("%d passed, %d failed, 0 skipped\n", passed, failed);
     return failed != 0;

@@ -19,7 +19,7 @@ sample() {
     for shape in 0 2 4 7 9 11 16; do
         echo "90 gpu/fused 1 $shape 1"
     done
-    for shape in 25 26 27 28 29 30 31 32 33 34 35 36 37 38; do
+    for shape in 31 32 33 34 35 36 37 38 39 40 41 42 43 44; do
         echo "90 gpu/fused 2 $shape 5"
     done
     cat <<'LIST'
@@ -27,12 +27,18 @@ sample() {
 75 gpu/fused 1 14 4
 75 gpu/fused 1 16 6
 75 gpu/fused 1 17 3
-75 gpu/fused 1 22 3
-75 gpu/fused 1 27 4
-75 gpu/fused 1 36 3
+75 gpu/fused 1 25 3
+75 gpu/fused 1 33 4
+75 gpu/fused 1 42 3
+75 gpu/fused 1 19 4
+75 gpu/fused 1 20 3
 86 gpu/fused 1 13 4
 86 gpu/fused 1 14 4
-86 gpu/fused 1 20 3
+86 gpu/fused 1 23 3
+86 gpu/fused 1 19 4
+89 gpu/fused 1 20 3
+120 gpu/fused 1 21 4
+120 gpu/fused 1 29 2
 90 gpu/weights 1 0 3
 90 gpu/weights 1 8 3
 90 gpu/weights 1 11 2
@@ -49,7 +55,7 @@ sample() {
 89 gpu/fp8_shapes 1 17 2
 89 gpu/fp8_shapes 1 19 3
 89 gpu/fp8_shapes 1 21 2
-89 gpu/fp8_shapes 1 25 2
+89 gpu/fp8_shapes 1 28 2
 120 gpu/fp8_shapes 1 20 2
 120 gpu/scaled_formats 1 0 8
 120 gpu/scaled_formats 2 4 3
@@ -70,9 +76,10 @@ sample() {
 90 gpu/formula_inside 3 2 58
 90 gpu/formula_inside 3 1 71
 90 gpu/formula_inside 16 2
-90 gpu/formula_inside 21 2
-90 gpu/formula_inside 26 2
-90 gpu/formula_inside 34 2
+90 gpu/formula_inside 24 2
+90 gpu/formula_inside 29 2
+90 gpu/formula_inside 37 2
+90 gpu/formula_inside 20 2
 75 gpu/formula_pass 6 2
 TEST_SHARE=32 90 products/formula
 TEST_SHARE=99 80 products/formula

@@ -145,6 +145,35 @@ struct s8_kind {
     }
 };
 
+// Of F16 with sums in F16, of which a lane has pairs: rounded behind each four of k, as often as docs/numerics.md grants.
+template <u32 Words> static void multiply_in_f16(warp &w, const op &o, u32) {
+    enum : u32 { K = Words * 8, A = 2, B = A + 2 * Words, C = B + Words };
+    double a[16][K], b[8][K];
+    u32 sums[2][LANES];
+    for (u32 lane = 0; lane < LANES; lane++)
+        for (u32 j = 0; j < 2; j++) {
+            u32 k = lane % 4 * 2 + j;
+            for (u32 i = 0; i < 2 * Words; i++)
+                a[lane / 4 + i % 2 * 8][k + i / 2 * 8] = f16_kind::of(w.at<u32>(o.x[A + i])[lane], j);
+            for (u32 i = 0; i < Words; i++)
+                b[lane / 4][k + i * 8] = f16_kind::of(w.at<u32>(o.x[B + i])[lane], j);
+        }
+    for (u32 lane = 0; lane < LANES; lane++)
+        for (u32 i = 0; i < 4; i++) {
+            u32 row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2, place = i % 2 * 16;
+            u16 sum = (u16)(w.at<u32>(o.x[C + i / 2])[lane] >> place);
+            for (u32 k = 0; k < K; k += 4) {
+                double exact = f32_of_f16(sum);
+                for (u32 j = k; j < k + 4; j++)
+                    exact += a[row][j] * b[column][j];
+                sum = (u16)to_bits(exact, 5, 10, 0, false);
+            }
+            sums[i / 2][lane] = (i % 2 ? sums[i / 2][lane] : 0) | (u32)sum << place;
+        }
+    for (u32 i = 0; i < 2; i++)
+        memcpy(w.at<u32>(o.x[i]), sums[i], sizeof sums[i]);
+}
+
 // Of fp8 the products and the sum before are cut below 2^-13 of the largest of them, as was measured of wgmma.
 static float sum_of_fp8(float before, const double *products, u32 count) {
     double largest = std::fabs(before), sum = 0, unit;

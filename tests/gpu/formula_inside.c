@@ -39,6 +39,11 @@ static int takes(const gpi__candidate *candidate, const gpi__problem *problem) {
            engine->estimate(device.context, problem, candidate) < GPI__NEVER;
 }
 
+static int has_f16_sums(const gpi__candidate *candidate) {
+    return gpi__engines[candidate->engine] == &gpi__sm80_engine &&
+           gpi__has_f16_sums(&gpi__sm80_shapes[candidate->shape]);
+}
+
 /* >>cases: operands as "name:kind:word" */
 
 typedef struct formula_case {
@@ -526,6 +531,8 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     candidate.applied = odd;
     w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
+    if (has_f16_sums(&candidate) && desc.a.dtype == GEMMEPI_F16)
+        desc.compute = GEMMEPI_COMPUTE_F16; /* exact: multiples of 1/64, few of which are above 32 */
     if (!is_taken(&desc, &candidate)) {
         drop_world(&w);
         return;

@@ -197,6 +197,14 @@ static const kernel kernels[] = {
     {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD, 2, 0,
      8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | FORWARD | GEMMEPI_BGRAD_B, 0, 1, 1, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | FORWARD, 0, 0, 8, 8, GEMMEPI_COMPUTE_F16},
+    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_NONE, 2, 1, 1, 4, GEMMEPI_COMPUTE_F16},
+    {GEMMEPI_F16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_GATED | FORWARD, 2, 0, 8, 8, GEMMEPI_COMPUTE_F16},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | BACKWARD, 1, 0, 8, 4, GEMMEPI_COMPUTE_F16},
+    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_RELU | FORWARD | GEMMEPI_RESIDUAL, 3, 1, 8, 8, GEMMEPI_COMPUTE_F16},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 3, 0, 8, 8, GEMMEPI_COMPUTE_F16},
+    {GEMMEPI_F16, SAME, GEMMEPI_BIAS | GEMMEPI_BGRAD_A, 2, 0, 8, 8, GEMMEPI_COMPUTE_F16},
+    {GEMMEPI_F16, SAME, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 0, 0, 1, 1, GEMMEPI_COMPUTE_F16},
 };
 
 static int64_t draw_size(rng *r) {
@@ -482,7 +490,8 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
     for (which = 0; which < CUTS + (int)GPI__COUNT(summing); which++) {
         int sums_columns = which >= CUTS;
         cut c = cut_at(sums_columns ? summing[which - CUTS] : which);
-        int is_strict = c.mma && !(c.mma->kinds & GPI__OF_16_BITS);
+        int has_f16_sums = c.mma && gpi__has_f16_sums(c.mma);
+        int is_strict = c.mma && !has_f16_sums && !(c.mma->kinds & GPI__OF_16_BITS);
         size_t bytes = (size_t)EXTENT * EXTENT * (is_strict ? 4 : 2);
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;
@@ -495,8 +504,10 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         memset(&args, 0, sizeof args);
         desc.m = desc.n = desc.k = EXTENT;
         desc.batch = 1;
-        desc.a.dtype = is_strict ? GEMMEPI_F32 : GEMMEPI_BF16;
-        desc.compute = is_strict ? GEMMEPI_COMPUTE_F32 : GEMMEPI_COMPUTE_DEFAULT;
+        desc.a.dtype = is_strict ? GEMMEPI_F32 : has_f16_sums ? GEMMEPI_F16 : GEMMEPI_BF16;
+        desc.compute = is_strict      ? GEMMEPI_COMPUTE_F32
+                       : has_f16_sums ? GEMMEPI_COMPUTE_F16
+                                      : GEMMEPI_COMPUTE_DEFAULT;
         desc.b.transposed = 1;
         desc.epilogue = GEMMEPI_TANH; /* holds the numbers in their range */
         if (sums_columns)

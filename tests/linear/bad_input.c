@@ -571,7 +571,7 @@ static void what_is_halved_is_even(void) {
 static void enums_out_of_range_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "order", "2", desc.order = (gemmepi_order)2);
     REFUSED_DESC(INVALID_ARGUMENT, "order", NULL, use_forward(), desc.order = (gemmepi_order)-1);
-    REFUSED_DESC(INVALID_ARGUMENT, "compute", "5", desc.compute = (gemmepi_compute)5);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "6", desc.compute = (gemmepi_compute)6);
     REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|desc.a.dtype", "14", desc.a.dtype = (gemmepi_dtype)14);
     REFUSED_DESC(INVALID_ARGUMENT, "b.dtype|desc.b.dtype", "14", desc.b.dtype = (gemmepi_dtype)14);
     REFUSED_DESC(INVALID_ARGUMENT, "y.dtype|desc.y.dtype", "14", use_forward(),

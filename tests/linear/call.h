@@ -583,7 +583,9 @@ static void random_layer_types(layer *l, rng *r) {
         d->compute = rng_one_in(r, 2) ? GEMMEPI_COMPUTE_F32 : GEMMEPI_COMPUTE_DEFAULT;
     if (d->a.dtype == GEMMEPI_F32 && rng_one_in(r, 3))
         d->compute = GEMMEPI_COMPUTE_TF32;
-    if (rng_one_in(r, 3))
+    if (d->a.dtype == GEMMEPI_F16 && rng_one_in(r, 3))
+        d->compute = GEMMEPI_COMPUTE_F16;
+    else if (rng_one_in(r, 3))
         d->b.dtype = dtype_of(r, any, 3);
     else if (oracle_is_fp8(d->a.dtype))
         d->b.dtype = dtype_of(r, any + 4, 2);

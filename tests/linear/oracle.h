@@ -3,7 +3,7 @@
 
    P is op(A) op(B) + bias, or what args.preact holds. Its error is E, or 0:
 
-       E = (4 + K/8) u_acc S, S the sum of the magnitudes of the K terms; 2^-9 S more for TF32, and where a and b are
+       E = (4 + K/8) u_acc S, S the sum of the magnitudes of the K terms; 2^-9 S more for TF32, 2^-13 S for each of 64 of K where sums may be in F16, and where a and b are
            fp8 2^-10 S more for each 32 of k, of 128 at most (of all with FAST_ACCUMULATION)
        G = dY act'(P) may be off by
            |dY| (the largest change of act' within +-(E + 2 u_acc |P|)) + 5 u_acc |dY| (|t1| + |t2|)
@@ -389,8 +389,10 @@ static double layer_read(const layer *l, const region r[L_COUNT], int t, int64_t
 }
 
 static double layer_sum_error(const layer *l, int64_t terms, double magnitude) {
-    double tf32 = l->desc.compute == GEMMEPI_COMPUTE_TF32 ? ldexp(1, -9) : 0;
-    return ((4 + (double)terms / 8) * layer_u(l) + tf32) * magnitude;
+    double more = l->desc.compute == GEMMEPI_COMPUTE_TF32  ? ldexp(1, -9)
+                  : l->desc.compute == GEMMEPI_COMPUTE_F16 ? ldexp(fmin((double)terms, 64), -13)
+                                                           : 0;
+    return ((4 + (double)terms / 8) * layer_u(l) + more) * magnitude;
 }
 
 /* What the tensor cores lose of products of two fp8 operands. */

@@ -864,7 +864,7 @@ static void a_plan_of_another_kind_is_refused(void) {
 
 static void unknown_values_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "order", "2", desc.order = (gemmepi_order)2);
-    REFUSED_DESC(INVALID_ARGUMENT, "compute", "5", desc.compute = (gemmepi_compute)5);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "6", desc.compute = (gemmepi_compute)6);
     REFUSED_DESC(INVALID_ARGUMENT, "flags", "0x20", desc.flags = 0x20);
     REFUSED_DESC(INVALID_ARGUMENT, "flags", "= {0}", desc.flags = 0x80000001u);
     REFUSED_DESC(INVALID_ARGUMENT, "order", "= {0}", desc.order = (gemmepi_order)-7);
@@ -979,6 +979,22 @@ static void arithmetic_that_the_operands_do_not_have_is_refused(void) {
                  desc.compute = GEMMEPI_COMPUTE_I32);
     REFUSED_DESC(INVALID_ARGUMENT, "compute", "F32", use_whole(GEMMEPI_NONE),
                  desc.compute = GEMMEPI_COMPUTE_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F16 with F16 operands", desc.compute = GEMMEPI_COMPUTE_F16);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F16 with F16 operands", use_dtype(GEMMEPI_BF16, 0),
+                 desc.compute = GEMMEPI_COMPUTE_F16);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F16 with F16 operands", use_dtype(GEMMEPI_F64, 0),
+                 desc.compute = GEMMEPI_COMPUTE_F16);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F16 with F16 operands", use_whole(GEMMEPI_NONE),
+                 desc.compute = GEMMEPI_COMPUTE_F16);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F16 with F16 operands", use_dtype(GEMMEPI_E5M2, 0),
+                 desc.compute = GEMMEPI_COMPUTE_F16);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F16 with F16 operands",
+                 use_pair(GEMMEPI_E5M2, GEMMEPI_F16, GEMMEPI_F16, 0), desc.compute = GEMMEPI_COMPUTE_F16);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F16 with F16 operands",
+                 use_pair(GEMMEPI_F16, GEMMEPI_I8, GEMMEPI_F16, 0), desc.compute = GEMMEPI_COMPUTE_F16);
+    ACCEPTED(use_dtype(GEMMEPI_F16, 0), desc.compute = GEMMEPI_COMPUTE_F16);
+    ACCEPTED(use_pair(GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F32, 0), desc.compute = GEMMEPI_COMPUTE_F16);
+    ACCEPTED(use_pair(GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_E4M3, 0), desc.compute = GEMMEPI_COMPUTE_F16);
 }
 
 static void fast_accumulation_is_for_fp8_alone(void) {

@@ -103,6 +103,10 @@ static void tf32_products_are_within_the_bound(void) {
     grid(&tf32);
 }
 
+static void products_summed_in_f16_are_within_the_bound(void) {
+    grid(&f16_sums);
+}
+
 static void f16_products_are_within_the_bound(void) {
     grid(&f16);
 }
@@ -310,6 +314,7 @@ static void run_all(void) {
     RUN_GRID(f64_products_are_within_the_bound);
     RUN_GRID(f32_products_are_within_the_bound);
     RUN_GRID(tf32_products_are_within_the_bound);
+    RUN_GRID(products_summed_in_f16_are_within_the_bound);
     RUN_GRID(f16_products_are_within_the_bound);
     RUN_GRID(bf16_products_are_within_the_bound);
     RUN_GRID(bf16_products_with_f32_results_are_within_the_bound);

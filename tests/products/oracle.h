@@ -6,7 +6,7 @@
        |out - ref| <= u |ref| + L E + 4 u_acc T + smallest subnormal
 
    u is the unit roundoff of the stored type, u_acc that of the accumulator.
-   E = (4 + k/8) u_acc S, and 2^-9 S more for TF32; where both operands are E4M3 or E5M2, 2^-10 S more for each 32
+   E = (4 + k/8) u_acc S, and 2^-9 S more for TF32, 2^-13 S for each of k, of 64 at most, where sums may be in F16; where both operands are E4M3 or E5M2, 2^-10 S more for each 32
    of k, but for at most 128 unless accumulation is fast: what the tensor cores of Hopper lose on operands of one sign,
    measured (random normal operands stay within the manual's 2^-12).
    I8 times I8 is exact: there S takes the sum for the terms, blocks of 128 of it where scales differ along k, and
@@ -381,7 +381,7 @@ typedef struct oracle_problem {
     int64_t m, n, k, batch; /* of the product */
     unsigned activation;
     gemmepi_epilogue flags;
-    int tf32, relaxed, fast, exact;
+    int tf32, f16_sums, relaxed, fast, exact;
     int bgrad_rows; /* BGRAD sums rows of D (column-major) in place of columns */
     int gate_rows;  /* GATED's halves are rows (column-major) in place of columns */
     double alpha, beta, parameter;
@@ -447,16 +447,19 @@ static double oracle_product_error(const oracle_problem *p, double magnitude) {
         k = fmin(k, 32 + k / (double)steps);
     if (p->tf32)
         more += ldexp(1, -9);
+    if (p->f16_sums)
+        more += ldexp(fmin(k, 64), -13);
     if (oracle_both_fp8(p))
         more += ldexp(ceil((p->fast ? k : fmin(k, 128)) / 32), -10);
     return ((4 + k / 8) * u + more) * magnitude;
 }
 
 /* What an exact sum stays exact under: multiples of 1, or with scales, alpha and beta of 1/2 and more each, of 1/8.
-   Sums of fp8 products, which Hopper keeps 13 bits of, before their scales of 1/2 each. */
+   Sums of fp8 products, which Hopper keeps 13 bits of, before their scales of 1/2 each; F16 has whole numbers up to 2^11. */
 static double oracle_exact_limit(const oracle_problem *p, int of_products) {
     int scaled = p->scale_a.mode || p->scale_b.mode || p->scale_c.mode || p->scale_residual.mode;
-    return ldexp(1, (of_products && oracle_both_fp8(p) ? 12 : 22) - (scaled ? 2 : 0));
+    int bits = of_products && p->f16_sums ? 11 : of_products && oracle_both_fp8(p) ? 12 : 22;
+    return ldexp(1, bits - (scaled ? 2 : 0));
 }
 
 /* Of value times gate, likewise: multiples of 1/4, or with scales of 1/64. */

@@ -457,7 +457,7 @@ static void line_add_tensor(sentence *l, int t, const gemmepi_matrix *matrix, co
 }
 
 static sentence problem_line(const problem *p) {
-    static const char *const computes[] = {"", " F32", " TF32", " F64", " I32"};
+    static const char *const computes[] = {"", " F32", " TF32", " F64", " I32", " F16"};
     static const char *const fills[] = {"normal", "positive", "cancelling", "integers", "twelve bits"};
     const gemmepi_matmul_desc *d = &p->desc;
     sentence l = {{0}, 0};
@@ -941,6 +941,7 @@ static oracle_problem run_oracle(const run *r, const problem *p) {
     o.parameter = p->desc.has_parameter ? p->desc.activation_parameter : oracle_parameter(o.activation, 0);
     o.flags = p->desc.epilogue & ~GEMMEPI_ACTIVATION_MASK;
     o.tf32 = p->desc.compute == GEMMEPI_COMPUTE_TF32;
+    o.f16_sums = p->desc.compute == GEMMEPI_COMPUTE_F16;
     o.relaxed = (p->desc.flags & GEMMEPI_RELAXED) && !problem_has(p, GEMMEPI_GATED | GEMMEPI_UPSTREAM);
     o.fast = (p->desc.flags & GEMMEPI_FAST_ACCUMULATION) != 0;
     o.exact = p->fill == INTEGERS || p->fill == TWELVE_BITS;
@@ -1287,6 +1288,8 @@ static gemmepi_compute random_compute(const gemmepi_matmul_desc *d, gemmepi_dtyp
               (a == GEMMEPI_BF16 && b == GEMMEPI_F16);
     if (f32 && rng_one_in(r, 4))
         return GEMMEPI_COMPUTE_TF32;
+    if (a == GEMMEPI_F16 && b == a && rng_one_in(r, 3))
+        return GEMMEPI_COMPUTE_F16;
     if (rng_one_in(r, 2))
         return GEMMEPI_COMPUTE_DEFAULT;
     if (a == GEMMEPI_F64)

@@ -19,6 +19,7 @@ typedef struct types {
     X(f32,                  "f32",                   F32,  DTYPE_DEFAULT, F32,  DTYPE_DEFAULT, F32,  F32)        \
     X(tf32,                 "tf32",                  F32,  DTYPE_DEFAULT, F32,  DTYPE_DEFAULT, F32,  TF32)       \
     X(f16,                  "f16",                   F16,  DTYPE_DEFAULT, F16,  DTYPE_DEFAULT, F16,  DEFAULT)    \
+    X(f16_sums,             "f16, summed in f16",    F16,  DTYPE_DEFAULT, F16,  DTYPE_DEFAULT, F16,  F16)        \
     X(bf16,                 "bf16",                  BF16, DTYPE_DEFAULT, BF16, DTYPE_DEFAULT, BF16, DEFAULT)    \
     X(bf16_to_f32,          "bf16 to f32",           BF16, DTYPE_DEFAULT, F32,  DTYPE_DEFAULT, F32,  F32)        \
     X(f16_with_f32_vectors, "f16, f32 vectors",      F16,  DTYPE_DEFAULT, F16,  DTYPE_DEFAULT, F32,  F32)        \
@@ -68,7 +69,7 @@ static const types *const new_types[] = {
     &f32_f16,     &bf16_f32_tf32, &e5m2_f16,          &i8_e4m3,      &f32_i8,     &bf16_to_e4m3,
     &f16_to_i8,   &f32_to_e5m2,   &f32_to_e4m3};
 static const types *const integer_types[] = {
-    &f64,         &f32,  &tf32,      &f16, &bf16,       &bf16_to_f32, &f16_with_f32_vectors,
+    &f64,         &f32,  &tf32,      &f16, &f16_sums,   &bf16,     &bf16_to_f32, &f16_with_f32_vectors,
     &e4m3_to_f32, &e4m3, &e5m2_e4m3, &i8,  &i8_to_bf16, &f16_to_i8};
 
 /* Operands that hold infinity and NaN. */

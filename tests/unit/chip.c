@@ -37,8 +37,24 @@ static void rows_are_in_order_and_have_every_rate(void) {
     }
 }
 
+/* TFLOP/s that NVIDIA's papers have of F16 with sums in F16 and in F32: RTX 2080 Ti 113.8 and 56.9, A100 312 and 312, RTX 3090 142 and 71,
+   RTX 4090 330.3 and 165.2, H100 989.4 and 989.4, RTX 5090 419 and 209.5. */
+static void geforce_sums_in_f16_at_twice_the_rate(void) {
+    static const struct {
+        int arch;
+        double times;
+    } known[] = {{75, 2}, {80, 1}, {86, 2}, {89, 2}, {90, 1}, {120, 2}};
+    size_t i;
+    for (i = 0; i < sizeof known / sizeof *known; i++) {
+        const gpi__chip *chip = gpi__chip_of(known[i].arch);
+        CHECK(chip->mma_f16 == known[i].times * chip->mma, "%d: %g and %g", known[i].arch, chip->mma_f16,
+              chip->mma);
+    }
+}
+
 int main(void) {
     RUN(a_chip_has_what_its_row_says_or_that_of_the_nearest_older_one);
     RUN(rows_are_in_order_and_have_every_rate);
+    RUN(geforce_sums_in_f16_at_twice_the_rate);
     return test_finish();
 }

@@ -507,6 +507,41 @@ static void a_chip_that_is_not_known_is_counted_as_the_nearest_older_one(void) {
     }
 }
 
+/* Where that is faster, and only where it is asked for; with BATCH_INVARIANT for all m. */
+static void sums_are_in_f16_where_chips_gain_by_it(void) {
+    static const struct {
+        int arch, gains;
+    } chips[] = {{75, 1}, {80, 0}, {86, 1}, {87, 0}, {89, 1}, {90, 0}, {100, 0}, {120, 1}, {121, 1}};
+    static const int64_t ms[] = {1, 70, 4096};
+    size_t i, j;
+    for (i = 0; i < GPI__COUNT(chips); i++)
+        for (j = 0; j < 3 * GPI__COUNT(ms); j++) {
+            planned p = planned_begin(chips[i].arch, 1u << GEMMEPI_ROUTE_FUSED);
+            int is_invariant = j / 3 == 1, is_asked = j / 3 < 2;
+            p.desc.m = ms[j % 3], p.desc.n = 4096, p.desc.k = j % 2 ? 16384 : 16383;
+            p.desc.a.dtype = p.desc.b.dtype = GEMMEPI_F16;
+            p.desc.compute = is_asked ? GEMMEPI_COMPUTE_F16 : GEMMEPI_COMPUTE_DEFAULT;
+            p.desc.flags = is_invariant ? GEMMEPI_BATCH_INVARIANT : 0;
+            if (planned_plan(&p)) {
+                int is_sm80 = is_kernel(&p.details, "gemmepi_sm80_");
+                CHECK(p.details.compute == (is_asked ? GEMMEPI_COMPUTE_F16 : GEMMEPI_COMPUTE_F32) &&
+                          p.details.accumulator == GEMMEPI_F32,
+                      "%d: compute %d", chips[i].arch, (int)p.details.compute);
+                CHECK(is_sm80 || (p.desc.m == 1 && !is_invariant) || chips[i].arch == 90, "%d: %s",
+                      chips[i].arch, p.details.kernel);
+                CHECK(explain_has(p.plan, "sums of each 64 of k in F16 go to sums in F32") ==
+                              (is_sm80 && is_asked && chips[i].gains) &&
+                          (p.details.launches > 1 ||
+                           is_defined("GEMMEPI_F16_SUMS 1") == (is_sm80 && is_asked && chips[i].gains)),
+                      "%d, m %d, %s", chips[i].arch, (int)p.desc.m, p.details.kernel);
+                CHECK(explain_has(p.plan, "COMPUTE_F16: sums in F16 where") == is_asked &&
+                          explain_has(p.plan, "of k 16384 that bound says little") == (is_asked && j % 2),
+                      "%d: explained otherwise", chips[i].arch);
+            }
+            planned_end(&p);
+        }
+}
+
 static void chips_from_7_5_on_have_the_kernel_for_mma_sync(void) {
     static const struct {
         int arch;
@@ -1310,6 +1345,7 @@ int main(void) {
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(a_short_k_has_a_kernel_of_its_own_where_results_are_few);
     RUN(a_chip_that_is_not_known_is_counted_as_the_nearest_older_one);
+    RUN(sums_are_in_f16_where_chips_gain_by_it);
     RUN(chips_from_7_5_on_have_the_kernel_for_mma_sync);
     RUN(a_candidates_shared_memory_fits_its_chip);
     RUN(weights_of_8_bits_have_a_kernel_of_their_own);

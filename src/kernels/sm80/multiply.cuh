@@ -64,6 +64,23 @@ __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32
 }
 #endif
 
+#if GEMMEPI_F16_SUMS
+// sums += A B: pairs of columns, of 16 rows and 8 columns, 32 bytes of k.
+__device__ inline void multiply(u32 (&sums)[2], const u32 (&a)[4], u32 b0, u32 b1) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
+                 : "+r"(sums[0]), "+r"(sums[1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else // half as many
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%0, %1};"
+                     : "+r"(sums[0]), "+r"(sums[1])
+                     : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(i ? b1 : b0));
+#endif
+}
+#endif
+
 // >>fragments
 
 // Where a lane's address of four 8 x 8 matrices is: those of 16 along m or n, `outer` 8 of which it names, and 32 bytes of
@@ -109,7 +126,7 @@ __device__ inline void load_fragments(u32 a, u32 b, int step, Fragments &fragmen
                                     fragments.b[i]);
 }
 
-__device__ inline void multiply_fragments(const Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+template <class Sums> __device__ inline void multiply_fragments(const Fragments &fragments, Sums &sums) {
 #if !GEMMEPI_FMA
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; i++)
@@ -122,4 +139,13 @@ __device__ inline void multiply_fragments(const Fragments &fragments, float (&su
             multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1]);
 #endif
 #endif
+}
+
+// What mma.sync has added up in F16 goes to sums in F32.
+__device__ inline void take_sums(const u32 (&from)[ROW_BLOCKS][PAIRS * 2][2], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++) {
+        u32 pair = from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4 / 2];
+        sums[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] += to_f32(F16{(u16)(pair >> i % 2 * 16)});
+    }
 }

@@ -39,6 +39,10 @@
 #define GEMMEPI_BLOCK_SCALES_UNIT 4 // bytes at whose multiples all lines of scales begin
 #endif
 
+#ifndef GEMMEPI_F16_SUMS
+#define GEMMEPI_F16_SUMS 0 // 1: of F16: mma.sync adds up a stage in F16, which goes to sums in F32
+#endif
+
 #ifndef GEMMEPI_OF_I8
 #define GEMMEPI_OF_I8 0 // 1: of I8: sums are whole numbers, as bits, until all of k is added up
 #endif
@@ -68,7 +72,7 @@ constexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;
 constexpr bool ASYNC = __CUDA_ARCH__ >= 800; // cp.async; else operands come through registers
 constexpr bool IN_PARTS = GEMMEPI_IN_PARTS;
 constexpr bool FMA = GEMMEPI_FMA; // ELEMENT 4 without it: TF32
-constexpr bool PROMOTES = GEMMEPI_PROMOTES;
+constexpr bool PROMOTES = GEMMEPI_PROMOTES, F16_SUMS = GEMMEPI_F16_SUMS;
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = LINE / ELEMENT, STAGES = GEMMEPI_STAGES;
 constexpr int STEPS = 4; // into which a stage is divided, of 32 bytes of k
 constexpr int WARPS_M = GEMMEPI_WARPS_M, WARPS_N = GEMMEPI_WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;
@@ -76,6 +80,12 @@ constexpr int WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N; // GATED: WA
 constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN; // of the result, of either half
 constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns
+// What a stage adds up, where that has registers of its own: as many numbers as the sums, or pairs in F16.
+#if GEMMEPI_F16_SUMS
+typedef u32 Stage_sums[ROW_BLOCKS][PAIRS * 2][2];
+#else
+typedef float Stage_sums[ROW_BLOCKS][PAIRS * 2][4];
+#endif
 constexpr int BOX = TILE_K * LINE; // as many lines; along m or n where those lie side by side
 constexpr int SCALES = GEMMEPI_BLOCK_SCALES;
 constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE;

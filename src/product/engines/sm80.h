@@ -19,10 +19,18 @@ typedef struct gpi__sm80_shape {
     short kinds;  /* that gain by it, or that it has registers for */
 } gpi__sm80_shape;
 
-/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. fp8 with FAST_ACCUMULATION is as 16 bits. */
-enum { GPI__OF_16_BITS = 1, GPI__OF_TF32 = 2, GPI__OF_F32 = 4, GPI__OF_FP8 = 8, GPI__OF_ALL = 15 };
+/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. fp8 with FAST_ACCUMULATION is as 16 bits. OF_F16_SUMS is of
+   COMPUTE_F16, which may also be as 16 bits: the rates decide. */
+enum {
+    GPI__OF_16_BITS = 1,
+    GPI__OF_TF32 = 2,
+    GPI__OF_F32 = 4,
+    GPI__OF_FP8 = 8,
+    GPI__OF_ALL = 15,
+    GPI__OF_F16_SUMS = 16
+};
 
-/* Lines along m of 16 bits are of 64 elements; strict F32 and fp8 have two sums of each element in registers. */
+/* Lines along m of 16 bits are of 64 elements; strict F32, fp8 and sums in F16 have two sums of each element in registers. */
 static const gpi__sm80_shape gpi__sm80_shapes[] = {
     {64, 128, 2, 2, 3, 2, 2, GPI__OF_ALL}, /* first the one for everything */
     {128, 128, 2, 2, 3, 2, 16, GPI__OF_16_BITS | GPI__OF_TF32},
@@ -30,6 +38,9 @@ static const gpi__sm80_shape gpi__sm80_shapes[] = {
     {64, 64, 2, 2, 4, 3, 2, GPI__OF_ALL},
     {32, 64, 2, 2, 4, 3, 4, GPI__OF_TF32 | GPI__OF_F32 | GPI__OF_FP8},
     {128, 128, 2, 4, 3, 1, 16, GPI__OF_F32 | GPI__OF_FP8},
+    {64, 128, 2, 2, 3, 2, 2, GPI__OF_F16_SUMS},
+    {128, 128, 4, 2, 3, 1, 8, GPI__OF_F16_SUMS},
+    {64, 64, 2, 2, 4, 3, 2, GPI__OF_F16_SUMS},
 };
 
 /* How a problem is cut up: into tiles, and k into parts. */
@@ -121,6 +132,20 @@ static int gpi__has_sums_apart(const gpi__problem *problem) {
     return gpi__is_fma(problem) || gpi__promotes(problem);
 }
 
+static int gpi__has_f16_sums(const gpi__sm80_shape *shape) {
+    return (shape->kinds & GPI__OF_F16_SUMS) != 0;
+}
+
+/* Whether the shape multiplies so. COMPUTE_F16 with BATCH_INVARIANT has sums of one kind, whatever the tile. */
+static int gpi__sm80_multiplies(const gpi__problem *problem, const gpi__sm80_shape *shape, int arch) {
+    const gpi__chip *chip = gpi__chip_of(arch);
+    int is_f16 = problem->views[GPI__A].dtype == GEMMEPI_F16 && problem->views[GPI__B].dtype == GEMMEPI_F16;
+    if (problem->compute != GEMMEPI_COMPUTE_F16 || !is_f16 ||
+        !(shape->kinds & (GPI__OF_16_BITS | GPI__OF_F16_SUMS)))
+        return (shape->kinds & gpi__sm80_kind(problem)) != 0;
+    return !gpi__is_invariant(problem) || gpi__has_f16_sums(shape) == (chip->mma_f16 > chip->mma);
+}
+
 static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_shape *shape, int arch) {
     int halves = gpi__halves_in(problem), unit = gpi__copy_unit(problem, GPI__A);
     if (unit > gpi__copy_unit(problem, GPI__B))
@@ -131,7 +156,7 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
         return 0;
     if (halves > 1 && !problem->views[GPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
-    if (!(shape->kinds & gpi__sm80_kind(problem)))
+    if (!gpi__sm80_multiplies(problem, shape, arch))
         return 0;
     if (unit < shape->unit ||
         (shape->tile_m > 64 && gpi__column_lines(problem) &&
@@ -172,6 +197,14 @@ static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip)
     return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
+/* Returns the cycles that a multiprocessor multiplies for a stage of a tile. Sums in F16 are converted and added, two instructions each. */
+static double gpi__sm80_cycles(const gpi__problem *problem, const gpi__sm80_shape *shape,
+                               const gpi__chip *chip) {
+    double area = (double)shape->tile_m * shape->tile_n, pairs = area * (double)gpi__stage_k(problem);
+    return gpi__has_f16_sums(shape) ? pairs / chip->mma_f16 + 2 * area / chip->fma
+                                    : pairs / gpi__sm80_rate(problem, chip);
+}
+
 /* Returns how many times as long multiply-adds take. */
 static double gpi__fma_slowness(const gpi__problem *problem, const gpi__sm80_shape *shape, int blocks) {
     double slowness = problem->views[GPI__A].transposed ? GPI__SM80_FMA_TURNED : GPI__SM80_FMA;
@@ -206,7 +239,7 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gpi__stage_k(problem);
     double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, cut->parts), of_stage);
-    double multiply = area * (double)of_stage / gpi__sm80_rate(problem, chip), copy;
+    double multiply = gpi__sm80_cycles(problem, shape, chip), copy;
     double finish = GPI__STORING + (cut->parts > 1 ? 0 : gpi__epilogue_cycles(problem)), waves;
     if (cut->parts > 1 && gpi__leaves_states(problem))
         return GPI__NEVER; /* the pass behind it has no row's lanes side by side */
@@ -285,6 +318,8 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
     gpi__append_operands(text, problem);
     if (gpi__promotes(problem))
         gpi__append(text, "#define GEMMEPI_PROMOTES 1\n");
+    if (gpi__has_f16_sums(shape))
+        gpi__append(text, "#define GEMMEPI_F16_SUMS 1\n");
     if (gpi__is_i8_product(problem))
         gpi__append(text, "#define GEMMEPI_OF_I8 1\n");
     gpi__append_block_scales(text, problem);
@@ -478,6 +513,8 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
     gpi__append(text, "\n");
     gpi__explain_promotion(problem, text);
     gpi__explain_block_scales(problem, text);
+    if (gpi__has_f16_sums(shape))
+        gpi__append(text, "  sums of each 64 of k in F16 go to sums in F32\n");
     gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
     gpi__explain_sums(text, &sm80->sums);
     gpi__explain_reductions(text, &sm80->reductions);
