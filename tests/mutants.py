@@ -133,7 +133,7 @@ class Place:
         self.folder = os.path.join(FOLDER, str(number))
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree("src", os.path.join(self.folder, "src"))
-        os.symlink(os.path.abspath("kernels_src.h"), os.path.join(self.folder, "kernels_src.h"))
+        shutil.copyfile("kernels_src.h", os.path.join(self.folder, "kernels_src.h"))
         os.makedirs(os.path.join(self.folder, "home"))
         with open(os.path.join(self.folder, "gemmepi.h"), "w", encoding="utf-8") as header:
             header.write('#include "gemmepi.in.h"\n')
@@ -144,9 +144,17 @@ class Place:
     def write(self, file, source):
         with open(os.path.join(self.folder, "src", file), "w", encoding="utf-8") as out:
             out.write(source)
+        self.embed(file)
 
     def restore(self, file):
         shutil.copyfile(os.path.join("src", file), os.path.join(self.folder, "src", file))
+        self.embed(file)
+
+    def embed(self, file):
+        """Kernels are what the copy's sources make, too."""
+        if file.startswith("kernels/"):
+            made = "import embed; open('kernels_src.h', 'w', encoding='utf-8').write(embed.kernels_source())"
+            subprocess.run([sys.executable, "-c", made], cwd=self.folder, env=dict(os.environ, PYTHONPATH="src"), check=True)
 
     def build(self, test):
         """What the compiler says, or an empty text."""
