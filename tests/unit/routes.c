@@ -715,6 +715,7 @@ static void scaled_formats_are_multiplied_as_they_are_stored(void) {
                  {120, GEMMEPI_E4M3, GEMMEPI_BF16, 32, 4096, 1, 0, "b * q", 0, 0},
                  {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q + s", 0, 0},
                  {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q * q", 0, 0},
+                 {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q * b", 0, 0},
                  {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q * 2", 0, 0},
                  {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * s", 0, 0},
                  {120, GEMMEPI_E4M3, GEMMEPI_E8M0, 32, 4096, 1, 0, "b * q", GEMMEPI_F16, 0},
