@@ -122,6 +122,9 @@ static void make_network(network *net) {
     check(gemmepi_plan_network(context, &desc, &net->learning));
     desc.flags |= GEMMEPI_NETWORK_DW;
     check(gemmepi_plan_network_backward(context, &desc, &net->backward));
+    check(gemmepi_plan_prepare(net->playing, NULL));
+    check(gemmepi_plan_prepare(net->learning, NULL));
+    check(gemmepi_plan_prepare(net->backward, NULL));
     for (int i = 0; i < LAYERS; i++) {
         const int count = inputs[i] * (int)layers[i].width;
         net->w[i] = net->weights + begins[i], net->bias[i] = net->weights + begins[i] + count;

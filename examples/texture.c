@@ -141,6 +141,8 @@ static void make_network(network *net, int width, int batch, int pixels) {
     net->desc = desc;
     check(gemmepi_plan_network(context, &net->desc, &net->forward));
     check(gemmepi_plan_network_backward(context, &net->desc, &net->backward));
+    check(gemmepi_plan_prepare(net->forward, NULL));
+    check(gemmepi_plan_prepare(net->backward, NULL));
     net->args.y = net->y, net->args.dy = net->dy, net->args.w = net->w, net->args.bias = net->bias;
     net->args.dw = net->dw, net->args.dbias = net->dbias;
 }
@@ -168,6 +170,7 @@ static void plan_comparison(network *net) {
                                            .y = &values,
                                            .alignment = 2};
     check(gemmepi_plan_elementwise(context, &desc, &net->compare));
+    check(gemmepi_plan_prepare(net->compare, NULL));
 }
 
 static void compare(network *net, int first) {
@@ -198,6 +201,7 @@ static void plan_adam(network *net) {
         .y = &rounded,
         .alignment = 2};
     check(gemmepi_plan_elementwise(context, &desc, &net->adam));
+    check(gemmepi_plan_prepare(net->adam, NULL));
 }
 
 static void adam(network *net) {

@@ -146,12 +146,14 @@ def main():
         faults, rows = faults_of(**how)
         if bool(faults) == bool(fault) and (not fault or any(fault in each for each in faults)):
             passed += 1
+            print("ok   %s" % what)
         else:
             failed += 1
             print("FAIL %s: %s, and not '%s'" % (what, faults, fault))
     for test in (inner_loops_are_found, tables_are_refused, the_table_is_read):
         if test():
             passed += 1
+            print("ok   %s" % test.__name__)
         else:
             failed += 1
             print("FAIL %s" % test.__name__)

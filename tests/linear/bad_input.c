@@ -425,7 +425,7 @@ static void unknown_flags_are_refused(void) {
         REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", NULL, use_forward(), desc.flags |= 1ull << bit);
     }
     REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, desc.flags |= 1);
-    REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, desc.flags |= 1ull << 60);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, desc.flags |= 1ull << 63);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, desc.flags = 0xcdcdcdcdcdcdcdcdull);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, use_forward(), desc.flags = UINT64_MAX);
     ACCEPTED(desc.flags |= GEMMEPI_RELAXED);

@@ -6,7 +6,7 @@
        |out - ref| <= u |ref| + L E + 4 u_acc T + smallest subnormal
 
    u is the unit roundoff of the stored type, u_acc that of the accumulator.
-   E = (4 + k/8) u_acc S, and 2^-9 S more for TF32, 2^-13 S for each of k, of 64 at most, where sums may be in F16; where both operands are E4M3 or E5M2, 2^-10 S more for each 32
+   E = (4 + k/8) u_acc S, and 2^-9 S more for TF32, 2^-11 S for each four of k that are begun, of 64 at most, where sums may be in F16; where both operands are E4M3 or E5M2, 2^-10 S more for each 32
    of k, but for at most 128 unless accumulation is fast: what the tensor cores of Hopper lose on operands of one sign,
    measured (random normal operands stay within the manual's 2^-12).
    I8 times I8 is exact: there S takes the sum for the terms, blocks of 128 of it where scales differ along k, and
@@ -448,7 +448,7 @@ static double oracle_product_error(const oracle_problem *p, double magnitude) {
     if (p->tf32)
         more += ldexp(1, -9);
     if (p->f16_sums)
-        more += ldexp(fmin(k, 64), -13);
+        more += ldexp(ceil(fmin(k, 64) / 4), -11);
     if (oracle_both_fp8(p))
         more += ldexp(ceil((p->fast ? k : fmin(k, 128)) / 32), -10);
     return ((4 + k / 8) * u + more) * magnitude;
