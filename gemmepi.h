@@ -35305,6 +35305,19 @@ static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
 
 #define GPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
+/* The steps that may have a formula: that of Y or G, and the products of dA and dB. */
+enum { GPI__OF_FIRST, GPI__OF_DA, GPI__OF_DB, GPI__LAYER_FORMULAS };
+
+typedef struct gpi__step_formula {
+  struct gpi__kept_formula *formula; /* NULL: the step has none, and nothing else counts */
+  int8_t beside[4]; /* tensors of the layer that are behind the caller's operands; -1: none */
+} gpi__step_formula;
+
+/* What those steps run, each with its formula, and in the first what makes A and B: to be given to gpi__drop_layers_formulas. */
+typedef struct gpi__layer_problems {
+  gpi__problem of[GPI__LAYER_FORMULAS];
+} gpi__layer_problems;
+
 /* Zeroed before it is filled, so that its bytes tell layers apart. */
 typedef struct gpi__layer_task {
   int64_t
@@ -35325,17 +35338,14 @@ typedef struct gpi__layer_task {
   int32_t shares_a; /* A and dA are: dA is a sum over them */
   int32_t shares_dbias; /* dbias is */
   int32_t has_before; /* there is a layer before */
-  int32_t
-    has_befores_formula; /* and `formula` is dA's, the gradient of that layer's formula; operands are that layer's, too */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
   int32_t
-    goes_through; /* 1 + GPI__A or GPI__B: likewise, but `formula` is the gradient of its text, and P of the layer before is what is stored of it */
+    goes_through; /* bits 1 << GPI__A and GPI__B: whose gradient goes through the text that makes it */
   gpi__made made[2]; /* A and B that text makes, whose views are of what is stored */
-  struct gpi__kept_formula
-    *formula; /* that this direction's one step with a formula has; NULL: the layer has none */
-  int32_t operand_count; /* of the caller's, which are the formula's first ones */
-  int8_t beside[4]; /* tensors of the layer that stand behind them */
+  gpi__step_formula formulas
+    [GPI__LAYER_FORMULAS]; /* the layer's own; that of dA is by the layer before, or A's text; that of dB by B's */
+  int32_t operand_count; /* of the caller's, which are each formula's first ones */
   uint32_t formula_uses; /* bit i: forward's formula has the caller's operand i. Backward's: */
   uint32_t ahead_uses; /* those, where it runs forward */
   uint32_t outputs; /* and which of them it writes */
@@ -35350,17 +35360,20 @@ static int gpi__is_backward(const gpi__layer_task *task) {
 
 /* Whether the layer itself has a formula. */
 static int gpi__has_own_formula(const gpi__layer_task *task) {
-  return task->formula && !task->has_befores_formula;
+  return GPI__FORMULA(&task->formulas[GPI__OF_FIRST]) != NULL;
 }
 
-/* Whether operands are those of the layer before. */
-static int gpi__reads_befores_operands(const gpi__layer_task *task) {
-  return task->has_befores_formula && !task->goes_through;
+/* Whether dA goes through the formula of the layer before, whose operands all are then. */
+static int gpi__has_befores_formula(const gpi__layer_task *task) {
+  return task->has_before && GPI__FORMULA(&task->formulas[GPI__OF_DA]);
 }
 
-/* Whether `formula` is that of the product of dA or dB. */
-static int gpi__is_formula_of(const gpi__layer_task *task, int gradient) {
-  return task->has_befores_formula && (gradient == GPI__L_DB) == (task->goes_through == 1 + GPI__B);
+/* Which of the formulas is that of the product of dA or dB. */
+static int gpi__nth_of_gradient(int tensor) {
+  return tensor == GPI__L_DA ? GPI__OF_DA : GPI__OF_DB;
+}
+static int gpi__has_formula_of(const gpi__layer_task *task, int tensor) {
+  return GPI__FORMULA(&task->formulas[gpi__nth_of_gradient(tensor)]) != NULL;
 }
 
 static int gpi__makes_factors(const gpi__layer_task *task) {
@@ -35369,15 +35382,14 @@ static int gpi__makes_factors(const gpi__layer_task *task) {
 
 /* The formula that an operand belongs to: the first that reads or assigns it, else any. NULL: there is none. */
 static const gpi__kept_formula *gpi__layers_formula_with(const gpi__layer_task *task, int place) {
-  const gpi__kept_formula *all[3], *any = NULL;
+  const gpi__kept_formula *kept, *any = NULL;
   int i;
-  all[0] = GPI__FORMULA(task);
-  all[1] = GPI__FORMULA(&task->made[0]);
-  all[2] = GPI__FORMULA(&task->made[1]);
-  for (i = 0; i < 3; i++) {
-    if (all[i] && all[i]->placed.formula->operands[place].used)
-      return all[i];
-    any = any ? any : all[i];
+  for (i = 0; i < GPI__LAYER_FORMULAS + 2; i++) {
+    kept = i < GPI__LAYER_FORMULAS ? GPI__FORMULA(&task->formulas[i])
+        : GPI__FORMULA(&task->made[i - GPI__LAYER_FORMULAS]);
+    if (kept && kept->placed.formula->operands[place].used)
+      return kept;
+    any = any ? any : kept;
   }
   return any;
 }
@@ -35490,8 +35502,6 @@ static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
   static const int8_t pairs[][2] = {
     {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
   size_t i;
-  if (task->goes_through && (tensor == GPI__L_BEFORE || tensor == GPI__L_SCALE_BEFORE))
-    tensor = (tensor == GPI__L_BEFORE ? GPI__L_A : GPI__L_SCALE_A) + task->goes_through - 1;
   for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
     if (tensor == pairs[i][0] || tensor == pairs[i][1])
       return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
@@ -35504,7 +35514,7 @@ static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int ten
   int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
   if (place >= 0) {
     const gpi__formula *formula = gpi__layers_formula_with(task, place)->placed.formula;
-    snprintf(room, 128, "%s%s[%d] (of %s)", gpi__reads_befores_operands(task) ? "before->" : "",
+    snprintf(room, 128, "%s%s[%d] (of %s)", gpi__has_befores_formula(task) ? "before->" : "",
       is_scale ? "operand_scales" : "operands", place, formula->names + formula->operands[place].name);
     return room;
   }
@@ -35941,9 +35951,8 @@ static gemmepi_status gpi__check_gradient(const gemmepi_linear_desc *layer, int 
 
 /* Whether dA's or dB's product has a formula, the gradient of that of the layer before or of its own text. */
 static int gpi__goes_through_formula(const gemmepi_linear_desc *layer, const gpi__layer_task *task, int tensor) {
-  if (task->goes_through)
-    return tensor == (task->goes_through == 1 + GPI__A ? GPI__L_DA : GPI__L_DB);
-  return tensor == GPI__L_DA && layer->before && layer->before->formula;
+  return (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
+     (tensor == GPI__L_DA && layer->before && layer->before->formula);
 }
 
 /* The product without terms that a gradient is. batch: the number of its items. */
@@ -36034,13 +36043,23 @@ static void gpi__write_layer(gpi__layer_task *task, int tensor) {
 
 /* Whether G needs P. */
 static int gpi__reads_p(const gpi__layer_task *task) {
+  const gpi__step_formula *own = &task->formulas[GPI__OF_FIRST];
   int i;
-  if (!gpi__has_own_formula(task) || task->formula->placed.formula->reads_value)
+  if (!gpi__has_own_formula(task) || own->formula->placed.formula->reads_value)
     return 1;
-  for (i = 0; i < (int)sizeof task->beside; i++)
-    if (task->beside[i] == GPI__L_PREACT)
+  for (i = 0; i < (int)sizeof own->beside; i++)
+    if (own->beside[i] == GPI__L_PREACT)
       return 1;
   return 0;
+}
+
+/* What the gradients of the texts of A and B read beside operands: A or B as it is stored, and what they add to. */
+static void gpi__use_beside_gradients(gpi__layer_task *task) {
+  int f, i;
+  for (f = GPI__OF_DA; f < GPI__LAYER_FORMULAS; f++)
+    for (i = 0; i < (int)sizeof task->formulas[f].beside; i++)
+      if (GPI__FORMULA(&task->formulas[f]) && task->formulas[f].beside[i] >= 0)
+        gpi__use_layer(task, task->formulas[f].beside[i]);
 }
 
 /* Which tensors this direction reads and writes. */
@@ -36061,6 +36080,8 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
     gpi__use_layer(task, GPI__L_RESIDUAL);
   if (backward && task->views[GPI__L_BEFORE].dtype)
     gpi__use_layer(task, GPI__L_BEFORE);
+  if (backward)
+    gpi__use_beside_gradients(task);
   if (!backward) {
     if (!task->lacks_y)
       gpi__write_layer(task, GPI__L_Y);
@@ -36230,10 +36251,26 @@ static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemme
  product that makes P anew, or of none: then P and dY are operands. What the caller lists as operands stays in its places, and
  what the layer adds stands behind. */
 
+typedef struct gpi__layers_made {
+  int is_given; /* 0: nothing is made, and nothing else counts */
+  gpi__problem problem; /* whose made is the layer's, folded, with a reference for each formula */
+  gpi__desc_of_made own; /* in the caller's order */
+} gpi__layers_made;
+
+/* What a layer's formulas are made of. */
+typedef struct gpi__layers_wish {
+  gemmepi_context *context;
+  const gemmepi_linear_desc *desc; /* the caller's */
+  const gemmepi_linear_desc *callers; /* in the caller's order, defaults filled in */
+  const gemmepi_linear_desc *folded; /* and row-major; of these two a and b are what is multiplied */
+  const gpi__layers_made *made;
+  size_t alignment;
+} gpi__layers_wish;
+
 typedef struct gpi__draft {
   const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
   const gpi__layer_task *task;
-  int is_before; /* it is the gradient of the layer before, for dA's product: dY is the value */
+  int through; /* GPI__L_DA or GPI__L_DB: the gradient is that of its product, whose value is dY; 0: it is G */
   gpi__derivation
     said; /* what the caller's text says, and backward its gradients; desc is the next formula's */
   int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
@@ -36518,6 +36555,12 @@ static gemmepi_status gpi__draft_forward(gpi__draft *draft) {
 
 /* >>backward */
 
+static void gpi__drop_layers_formulas(gemmepi_context *context, const gpi__layer_problems *problems) {
+  int i;
+  for (i = 0; i < GPI__LAYER_FORMULAS; i++)
+    gpi__drop_formulas(context, &problems->of[i]);
+}
+
 /* The caller's formula alone. *columns: Y's, -1: there is no Y. *uses: bits of the operands that it has. */
 static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator, int64_t *columns, uint32_t *uses) {
   const gpi__layer_task *task = draft->task;
@@ -36585,8 +36628,8 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
   if (!status && gpi__wants_g(draft->task))
     status = gpi__ask_for_gradient(d, GPI__OF_VALUE);
   for (i = 0; i < layer->operand_count && !status; i++) {
-    if (gpi__layers_role(&layer->operands[i]) != GPI__IS_GRADIENT)
-      continue;
+    if (gpi__layers_role(&layer->operands[i]) != GPI__IS_GRADIENT || !layer->operands[i].output)
+      continue; /* a placeholder: another formula has it */
     outputs[d->wrt_count] = (int16_t)i;
     status = gpi__check_layers_gradient(layer, i);
     if (!status && (status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i))) != GEMMEPI_OK)
@@ -36615,15 +36658,14 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
   if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
     gpi__add_bias(draft);
   } else {
-    d->desc.value =
-      gpi__new_name(draft, "", draft->is_before ? "dy" : "product"); /* which nobody reads */
+    d->desc.value = gpi__new_name(draft, "", draft->through ? "dy" : "product"); /* which nobody reads */
     if (reads_p)
-      gpi__add_beside(draft, draft->is_before ? GPI__L_BEFORE : GPI__L_PREACT, value);
+      gpi__add_beside(draft, draft->through ? GPI__L_BEFORE : GPI__L_PREACT, value);
   }
-  if (d->graph.assigned[GPI__RESULT].node >= 0 && !draft->is_before)
+  if (d->graph.assigned[GPI__RESULT].node >= 0 && !draft->through)
     gpi__add_beside(draft, GPI__L_DY, "dy")->width =
       gpi__public_width(d->graph.n_width, gpi__width_of_output(d, GPI__RESULT));
-  for (i = 0; i < d->desc.operand_count && draft->is_before; i++)
+  for (i = 0; i < d->desc.operand_count && draft->through; i++)
     if (gpi__has_width((int)d->operands[i].kind, d->desc.exchanged))
       d->operands[i].width = gpi__shifted_width(d->operands[i].width, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));
 }
@@ -36633,7 +36675,7 @@ static void gpi__point_to_upstreams(const gpi__draft *draft, int16_t upstreams[G
   int i;
   for (i = 0; i < draft->layer->operand_count; i++)
     upstreams[i] = (int16_t)gpi__upstream_of(draft->layer, i);
-  upstreams[GPI__RESULT] = (int16_t)(draft->is_before ? -1 : draft->said.desc.operand_count - 1);
+  upstreams[GPI__RESULT] = (int16_t)(draft->through ? -1 : draft->said.desc.operand_count - 1);
 }
 
 static void gpi__sum_dbias(gpi__draft *draft) {
@@ -36649,6 +36691,23 @@ static void gpi__sum_dbias(gpi__draft *draft) {
   sum->reduction = (int16_t)gpi__reduction_called("column_sum", 10);
 }
 
+/* With ACCUMULATE_DA through a formula: the gradient of a text of A or B is added to what is there. */
+static void gpi__add_what_was(gpi__draft *draft) {
+  gpi__derivation *d = &draft->said;
+  gpi__assigned *result = &d->gradient.assigned[GPI__RESULT];
+  gpi__node was = gpi__node_of(GPI__OP_OPERAND, -1, -1, -1);
+  gemmepi_operand *operand;
+  if (!draft->through || !(draft->layer->flags & GEMMEPI_ACCUMULATE_DA))
+    return;
+  was.place = (int16_t)d->desc.operand_count;
+  operand = gpi__add_beside(draft, draft->through, gpi__new_name(draft, "", "was"));
+  operand->width =
+    gpi__shifted_width(GEMMEPI_WIDTH_N, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));
+  was.width = (uint8_t)gpi__width_of(&d->gradient, operand->kind, operand->width);
+  result->node =
+    (int16_t)gpi__make(&d->gradient, GPI__OP_ADD, gpi__intern(&d->gradient, &was), result->node, -1);
+}
+
 /* Whether the layer has what the gradient reads: P, and Y's type, in which rounded(x) is, but here in D's, which is G. */
 static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
   const gemmepi_linear_desc *layer = draft->layer;
@@ -36656,13 +36715,13 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
   char place[GPI__PLACE_TEXT];
   if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) && gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
-      draft->is_before ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
-      gpi__value_name(&draft->said.desc), draft->is_before ? "it, forward too" : "one of them");
+      draft->through ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
+      gpi__value_name(&draft->said.desc), draft->through ? "it, forward too" : "one of them");
   if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
     return GEMMEPI_OK;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
     gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
-    !draft->is_before            ? "g_dtype" : draft->said.desc.exchanged ? "db.dtype" : "da.dtype",
+    !draft->through              ? "g_dtype" : draft->said.desc.exchanged ? "db.dtype" : "da.dtype",
     gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name, gpi__is_scaled_dtype((int)layer->y.dtype)
     ? ", which G cannot be: round in another product" : ": then G is in that, too");
 }
@@ -36670,8 +36729,8 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
 /* P and dY, once they are read as operands, have one scale. */
 static gemmepi_status gpi__check_scales_beside(const gpi__draft *draft) {
   int8_t both[] = {GPI__L_PREACT, GPI__L_DY};
-  size_t i, count = draft->is_before ? 1 : 2;
-  both[0] = draft->is_before ? GPI__L_BEFORE : GPI__L_PREACT;
+  size_t i, count = draft->through ? 1 : 2;
+  both[0] = draft->through ? GPI__L_BEFORE : GPI__L_PREACT;
   for (i = 0; i < count; i++) {
     int64_t stride = draft->task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
     if (stride)
@@ -36699,6 +36758,7 @@ static gemmepi_status gpi__draft_gradients(gpi__draft *draft) {
   if (status)
     return status;
   gpi__sum_dbias(draft);
+  gpi__add_what_was(draft);
   return gpi__check_formula_desc(&d->desc);
 }
 
@@ -36755,13 +36815,12 @@ static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocat
   return status ? status : gpi__check_scales_beside(draft);
 }
 
-/* The problem of dA's product (of dB's), of which gpi__add_da has D and the formula. layer: folded. */
-static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const gpi__draft *draft,
-  const gemmepi_linear_desc *layer, size_t alignment, gpi__problem *problem) {
-  int exchanged = draft->task->exchanged, is_db = draft->task->goes_through == 1 + GPI__B;
+/* The problem of the product of dA or dB, of which gpi__add_da and gpi__add_db have D and the formula. */
+static gemmepi_status gpi__convert_through_draft(const gpi__layers_wish *wish, const gpi__draft *draft, gpi__problem *problem) {
+  const gemmepi_linear_desc *layer = wish->folded;
+  int exchanged = draft->task->exchanged, is_db = draft->through == GPI__L_DB;
   int64_t rows = is_db ? layer->k : layer->m, columns = is_db ? layer->n : layer->k;
-  gemmepi_matmul_desc desc =
-    gpi__product_of_gradient(layer, is_db ? GPI__L_DB : GPI__L_DA, layer->before->batch);
+  gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, draft->through, draft->task->batch);
   gemmepi_status status;
   desc.m = exchanged ? columns : rows;
   desc.n = exchanged ? rows : columns;
@@ -36770,19 +36829,18 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
   desc.formula = draft->layer->formula;
   desc.operands = draft->said.operands;
   desc.operand_count = draft->said.desc.operand_count;
-  status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
+  status = gpi__normalise_in(&wish->context->allocator, &desc, &draft->said.gradient, NULL, wish->alignment, problem);
   if (status)
     return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", is_db ? "desc.db" : "desc.da", "desc.aux");
-  problem->formula->placed.depth = /* of the product that the text is of, not of dA's */
-    draft->task->goes_through ? layer->k : layer->before->k;
-  gpi__share_formulas(context, problem);
+  problem->formula->placed.depth = draft->task->k; /* of the product that the text is of */
+  gpi__share_formulas(wish->context, problem);
   return GEMMEPI_OK;
 }
 
 /* P that the gradient does not read, but its scale may be given. */
 static void gpi__forget_unread_before(gpi__layer_task *task) {
   int32_t scale = task->views[GPI__L_BEFORE].scale;
-  if (task->beside[0] >= 0)
+  if (task->formulas[GPI__OF_DA].beside[0] >= 0)
     return;
   memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
   task->views[GPI__L_BEFORE].scale = scale;
@@ -36799,47 +36857,38 @@ static gemmepi_linear_desc gpi__before_in_callers_order(const gemmepi_linear_des
   return callers;
 }
 
-/* layer: folded, with its before; before: as the caller has it. problem: as of gpi__convert_layer. */
-static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context, const gemmepi_linear_desc *before,
-  const gemmepi_linear_desc *layer, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
-  gemmepi_linear_desc callers = gpi__before_in_callers_order(before, task);
+static gemmepi_status gpi__convert_befores_formula(const gpi__layers_wish *wish, gpi__layer_task *task, gpi__problem *problem) {
+  const gemmepi_allocator *allocator = &wish->context->allocator;
+  const gemmepi_linear_desc *layer = wish->folded;
+  gemmepi_linear_desc callers = gpi__before_in_callers_order(wish->desc->before, task);
   gpi__layer_task of_before;
   gpi__draft *draft;
   gemmepi_status status = GEMMEPI_OK;
   if (callers.flags)
-    status = gpi__convert_read(layer, GPI__L_BEFORE, layer->before->n, alignment, task);
+    status = gpi__convert_read(layer, GPI__L_BEFORE, layer->before->n, wish->alignment, task);
   if (status)
     return status;
   of_before = *task;
   of_before.n = layer->before->n;
+  of_before.k = layer->before->k;
   of_before.batch = layer->before->batch;
   of_before.g_dtype = (int32_t)layer->da.dtype;
-  draft = gpi__new_draft(&context->allocator, &callers, &of_before);
+  draft = gpi__new_draft(allocator, &callers, &of_before);
   if (!draft)
     return GEMMEPI_OUT_OF_MEMORY;
-  draft->is_before = 1;
-  status = gpi__draft_before(draft, &context->allocator, layer->k);
+  draft->through = GPI__L_DA;
+  status = gpi__draft_before(draft, allocator, layer->k);
   if (!status)
-    status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
-  memcpy(task->beside, draft->beside, sizeof task->beside);
+    status = gpi__convert_through_draft(wish, draft, problem);
+  memcpy(task->formulas[GPI__OF_DA].beside, draft->beside, sizeof draft->beside);
   gpi__forget_unread_before(task);
-  gpi__delete(&context->allocator, draft);
+  gpi__delete(allocator, draft);
   task->views[GPI__L_DA] = problem->views[GPI__D];
-  task->has_befores_formula = 1;
-  task->operand_count = before->operand_count;
+  task->operand_count = wish->desc->before->operand_count;
   return gpi__in_words_of_before(status);
 }
 /* A and B of a layer that text makes. The layer is one of what they make, and at the end what is stored is put in its place: each step that
- multiplies one of both makes it again. dA or dB goes through the gradient of its text, as dA does through that of a layer before. */
-
-typedef struct gpi__layers_made {
-  int is_given; /* 0: nothing is made, and nothing else counts */
-  gpi__problem problem; /* whose made is the layer's, folded, with a reference for each formula */
-  gpi__desc_of_made own; /* in the caller's order */
-  int factor; /* A or B, through whose text its gradient goes */
-  gemmepi_linear_desc through; /* and this text as that of a layer before */
-  gemmepi_operand operands[GPI__FORMULA_OPERANDS];
-} gpi__layers_made;
+ multiplies one of both makes it again. dA and dB go through the gradients of their texts, as dA does through that of a layer before. */
 
 /* Whether A's or B's text, folded, reads an operand. */
 static int gpi__text_reads(const gpi__layers_made *made, int factor, int operand) {
@@ -36852,16 +36901,23 @@ static const char *gpi__factor_name(const gemmepi_linear_desc *desc, int factor)
   return gpi__operand_names[(desc->order == GEMMEPI_COLUMN_MAJOR) != (factor == GPI__B) ? GPI__B : GPI__A];
 }
 
-/* Names, and that texts of a and b read inputs alone. */
-static gemmepi_status gpi__check_texts_operands(const gemmepi_linear_desc *desc, const gpi__layers_made *made) {
-  gemmepi_status status = gpi__check_layers_operands(desc);
-  int i, factor;
-  for (i = 0; i < desc->operand_count && !status; i++)
-    for (factor = GPI__A; factor <= GPI__B; factor++)
-      if (gpi__text_reads(made, factor, i) && gpi__layers_role(&desc->operands[i]) != GPI__IS_INPUT)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.formula reads %s; names that begin with dy_ are those of gradients "
-          "that come in: choose another name", gpi__factor_name(desc, factor), desc->operands[i].name);
-  return status;
+/* That texts of a and b read inputs alone, whose gradients are none of the layer's own formula. */
+static gemmepi_status gpi__check_texts_operands(const gemmepi_linear_desc *desc, gpi__layers_made *made) {
+  int i, factor, of;
+  for (i = 0; i < desc->operand_count; i++) {
+    int role = gpi__layers_role(&desc->operands[i]);
+    of = role == GPI__IS_GRADIENT ? gpi__gradient_of(desc, i) : i;
+    for (factor = GPI__A; factor <= GPI__B; factor++) {
+      if (!gpi__text_reads(made, factor, of))
+        continue;
+      GPI__INVALID_IF(of == i && role != GPI__IS_INPUT,
+        "desc.%s.formula reads %s; names that begin with dy_ are those of gradients that come in: choose another name",
+        gpi__factor_name(desc, factor), desc->operands[i].name);
+      if (of != i)
+        gpi__put_placeholder(&made->own.operands[i]);
+    }
+  }
+  return GEMMEPI_OK;
 }
 
 /* desc: the caller's; layer: the same, folded, of which a and b become what is multiplied. */
@@ -36909,104 +36965,85 @@ static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc
   for (i = 0; i < desc->operand_count; i++) {
     const gemmepi_operand *operand = &desc->operands[i];
     int of = gpi__layers_role(operand) == GPI__IS_GRADIENT ? gpi__gradient_of(desc, i) : -1;
+    const char *name = of < 0 ? "" : desc->operands[of].name;
     int in_a = of >= 0 && gpi__text_reads(made, GPI__A, of),
-      in_b = of >= 0 && gpi__text_reads(made, GPI__B, of);
+      in_b = of >= 0 && gpi__text_reads(made, GPI__B, of),
+      in_own = of >= 0 && desc->formula && gpi__place_of_name(desc->formula, name) >= 0;
     const char *factor = gpi__factor_name(desc, in_b ? GPI__B : GPI__A);
-    GPI__UNSUPPORTED_IF(in_a && in_b, "desc.operands[%d] is %s, but desc.a.formula and desc.b.formula both read %s", i,
-      operand->name, desc->operands[of].name);
+    GPI__UNSUPPORTED_IF(in_a + in_b + in_own > 1,
+      "desc.operands[%d] is %s, but desc.%s.formula and desc.%s both read %s: list %s "
+      "twice, under two names, and add their gradients", i, operand->name, in_a && in_b ? "a" : factor,
+      in_a && in_b ? "b.formula" : "formula", name, name);
     GPI__INVALID_IF((in_a || in_b) && !(flags & (in_a ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)),
       "desc.operands[%d] is %s, but desc.flags has no LINEAR_D%s, with which the gradients of "
       "what desc.%s.formula reads are made", i, operand->name, factor[0] == 'a' ? "A" : "B", factor);
     GPI__INVALID_IF(of >= 0 && !in_a && !in_b && !desc->formula,
-      "desc.operands[%d] is %s, but no formula of this backward reads %s", i, operand->name, desc->operands[of].name);
+      "desc.operands[%d] is %s, but no formula of this backward reads %s", i, operand->name, name);
   }
   return GEMMEPI_OK;
 }
 
-/* What a gradient through the text of A or B is not for. flags: folded. */
-static gemmepi_status gpi__check_through_text(const gemmepi_linear_desc *desc, const gpi__layers_made *made, uint64_t flags) {
-  const char *name = gpi__factor_name(desc, made->factor), *of = name[0] == 'a' ? "A" : "B";
-  gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
-  int i;
-  GPI__INVALID_IF(gpi__is_packed((int)stored) || stored == GEMMEPI_I8,
-    "desc.flags has LINEAR_D%s, but desc.%s.dtype is %s, a type without a gradient: leave the flag out",
-    of, name, gpi__dtype(stored)->name);
-  GPI__UNSUPPORTED_IF(desc->formula, "desc.flags has LINEAR_D%s, and desc.formula and desc.%s.formula are both given, but a "
-    "backward has one formula's gradient: leave the flag out, and derive the text of %s with gemmepi_derive", of, name, name);
-  GPI__INVALID_IF(flags & (made->factor == GPI__A ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB),
-    "desc.flags has ACCUMULATE_D%s with desc.%s.formula, but d%s is overwritten by what goes through it: leave the flag out",
-    of, name, name);
-  for (i = 0; i < desc->operand_count; i++) {
-    int role = gpi__layers_role(&desc->operands[i]);
-    GPI__UNSUPPORTED_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
-      "desc.operands[%d] (of %s) is that of an output, which LINEAR_D%s through desc.%s.formula does not go with",
-      i, desc->operands[i].name, of, name);
-  }
-  return GEMMEPI_OK;
-}
-
-/* The operands as the text has them, whose widths count from what is stored. */
-static void gpi__list_through_text(const gemmepi_linear_desc *desc, gpi__layers_made *made, int exchanged) {
-  int i, other,
-    width = made->problem.made[made->factor].formula->placed.formula->operands[GPI__RESULT].width;
-  for (i = 0; i < desc->operand_count; i++) {
-    made->operands[i] = desc->operands[i];
-    if (gpi__layers_role(&desc->operands[i]) == GPI__IS_INPUT && !gpi__text_reads(made, made->factor, i))
-      gpi__put_placeholder(&made->operands[i]);
-    other = 0; /* those of a third width have been refused */
-    gpi__count_from_value(&made->operands[i], exchanged, width, &other);
-  }
-}
-
-/* The text of A or B as the formula of a layer before. layer: folded. */
-static void gpi__fill_through_text(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer, gpi__layers_made *made) {
-  const char *name = gpi__factor_name(desc, made->factor);
+/* The text of A or B as the formula of a layer before, that has `operands`, whose widths count from what is stored: those that the text
+ reads, and their gradients. flags: folded. */
+static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, const gpi__layers_made *made,
+  int factor, uint64_t flags, gemmepi_operand operands[GPI__FORMULA_OPERANDS]) {
+  const char *name = gpi__factor_name(desc, factor);
   const gemmepi_matrix *stored = name[0] == 'a' ? &desc->a : &desc->b;
-  gemmepi_linear_desc *through = &made->through;
-  memset(through, 0, sizeof *through);
-  through->order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
-  through->batch = 1;
-  through->a.dtype = through->y.dtype = (made->factor == GPI__A ? &layer->a : &layer->b)->dtype;
-  through->formula = stored->formula;
-  through->formula_value = name;
-  through->operands = made->operands;
-  through->operand_count = desc->operand_count;
-  through->flags = GEMMEPI_LINEAR_SAVED;
-  gpi__list_through_text(desc, made, through->order == GEMMEPI_COLUMN_MAJOR);
-  layer->before = through;
+  int width = made->problem.made[factor].formula->placed.formula->operands[GPI__RESULT].width, i, of;
+  gemmepi_linear_desc through;
+  memset(&through, 0, sizeof through);
+  through.order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
+  through.batch = 1;
+  through.a.dtype = through.y.dtype = (name[0] == 'a' ? &made->own.desc.a : &made->own.desc.b)->dtype;
+  through.formula = stored->formula;
+  through.formula_value = name;
+  through.operands = operands;
+  through.operand_count = desc->operand_count;
+  through.flags = GEMMEPI_LINEAR_SAVED;
+  if (flags & (factor == GPI__A ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB))
+    through.flags |= GEMMEPI_ACCUMULATE_DA;
+  for (i = 0; i < desc->operand_count; i++) {
+    int role = gpi__layers_role(&desc->operands[i]), other = 0; /* a third width has been refused */
+    operands[i] = desc->operands[i];
+    of = role == GPI__IS_GRADIENT ? gpi__gradient_of(desc, i) : i;
+    if (!gpi__text_reads(made, factor, of))
+      gpi__put_placeholder(&operands[i]);
+    gpi__count_from_value(&operands[i], through.order == GEMMEPI_COLUMN_MAJOR, width, &other);
+  }
+  return through;
 }
 
-/* Of backward: what is refused, and which text dA or dB goes through. layer: folded. */
-static gemmepi_status gpi__start_through_text(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
-  gpi__layers_made *made, gpi__layer_task *task) {
+/* Of backward: what is refused, and whose gradients go through texts. layer: folded. */
+static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
+  const gemmepi_linear_desc *layer, const gpi__layers_made *made, gpi__layer_task *task) {
   const gpi__made *texts = made->problem.made;
-  int of_a, of_b;
   gemmepi_status status;
+  int i;
   if (!made->is_given)
     return GEMMEPI_OK;
-  of_a = texts[GPI__A].formula && layer->flags & GEMMEPI_LINEAR_DA;
-  of_b = texts[GPI__B].formula && layer->flags & GEMMEPI_LINEAR_DB;
-  GPI__UNSUPPORTED_IF(desc->before, "desc.before is given, and desc.%s.formula: leave before NULL, and give that layer's "
-    "backward d%s as its dy", desc->a.formula ? "a" : "b", task->exchanged ? "b" : "a");
-  GPI__UNSUPPORTED_IF(of_a && of_b, "desc.flags has LINEAR_DA and LINEAR_DB, and desc.a.formula and desc.b.formula are both "
-    "given, but a backward has one formula's gradient: leave one of the flags out");
+  GPI__UNSUPPORTED_IF(desc->before && (texts[GPI__A].formula || desc->before->formula),
+    "desc.before%s is given, and desc.%s.formula: leave before NULL, and give that layer's backward d%s as its dy",
+    desc->before->formula ? "->formula" : "", gpi__factor_name(desc, texts[GPI__A].formula ? GPI__A : GPI__B),
+    gpi__factor_name(desc, GPI__A));
   status = gpi__check_texts_gradients(desc, made, layer->flags);
-  if (status || (!of_a && !of_b))
-    return status;
-  made->factor = of_a ? GPI__A : GPI__B;
-  status = gpi__check_through_text(desc, made, layer->flags);
-  if (status)
-    return status;
-  gpi__fill_through_text(desc, layer, made);
-  task->goes_through = 1 + made->factor;
-  return GEMMEPI_OK;
+  for (i = GPI__A; i <= GPI__B && !status; i++) {
+    const char *name = gpi__factor_name(desc, i);
+    gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
+    if (!texts[i].formula || !(layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)))
+      continue;
+    GPI__INVALID_IF(gpi__is_packed((int)stored) || stored == GEMMEPI_I8,
+      "desc.flags has LINEAR_D%s, but desc.%s.dtype is %s, a type without a gradient: leave the flag out",
+      name[0] == 'a' ? "A" : "B", name, gpi__dtype(stored)->name);
+    task->goes_through |= 1 << i;
+  }
+  return status;
 }
 
 static gemmepi_status gpi__draft_through_text(gpi__draft *draft, const gemmepi_allocator *allocator) {
   uint32_t uses = 0;
   int64_t columns;
   gemmepi_status status;
-  draft->is_before = draft->said.desc.is_of_operand = draft->said.desc.without_result = 1;
+  draft->said.desc.is_of_operand = draft->said.desc.without_result = 1;
   status = gpi__read_formula(draft, allocator, &columns, &uses);
   if (!status)
     status = gpi__draft_gradients(draft);
@@ -37031,55 +37068,63 @@ static gemmepi_status gpi__in_words_of_text(gemmepi_status status, const char *f
 }
 
 /* dA's product, or dB's: its problem, with the gradient of the text. */
-static gemmepi_status gpi__convert_through_text(gemmepi_context *context, const gemmepi_linear_desc *layer,
-  const gpi__layers_made *made, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
-  int is_a = made->factor == GPI__A, to = is_a ? GPI__L_DA : GPI__L_DB;
-  int of = task->exchanged ? !made->factor : made->factor; /* as the caller has it */
+static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, int factor,
+  gpi__layer_task *task, gpi__problem *problem) {
+  const gemmepi_allocator *allocator = &wish->context->allocator;
+  const gemmepi_linear_desc *layer = wish->folded;
+  const gpi__layers_made *made = wish->made;
+  int of = task->exchanged ? !factor : factor; /* as the caller has it */
   const gpi__view *stored = &made->own.stored[of];
-  gpi__layer_task of_text;
+  const gemmepi_matrix *gradient = factor == GPI__A ? &layer->da : &layer->db;
+  int8_t *beside = task->formulas[GPI__OF_DA + factor].beside;
+  gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+  gemmepi_linear_desc through = gpi__text_as_before(wish->desc, made, factor, layer->flags, operands);
+  gpi__layer_task of_text = *task;
   gpi__draft *draft;
   gemmepi_status status;
-  task->views[GPI__L_BEFORE] = *stored;
-  task->views[GPI__L_BEFORE].transposed = 0;
-  task->views[GPI__L_SCALE_BEFORE] = made->own.scales[of];
-  of_text = *task;
+  of_text.views[GPI__L_BEFORE] = *stored;
+  of_text.views[GPI__L_SCALE_BEFORE] = made->own.scales[of];
+  of_text.views[GPI__L_DA + factor].ld = gradient->ld;
+  of_text.views[GPI__L_DA + factor].dtype = of_text.g_dtype = (int32_t)gradient->dtype;
   of_text.m = stored->lines;
   of_text.n = stored->length;
   of_text.batch = 1;
-  of_text.g_dtype = (int32_t)(is_a ? layer->da.dtype : layer->db.dtype);
-  draft = gpi__new_draft(&context->allocator, &made->through, &of_text);
+  draft = gpi__new_draft(allocator, &through, &of_text);
   if (!draft)
     return GEMMEPI_OUT_OF_MEMORY;
-  status = gpi__draft_through_text(draft, &context->allocator);
+  draft->through = GPI__L_DA + factor;
+  status = gpi__draft_through_text(draft, allocator);
   if (!status)
-    status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
-  memcpy(task->beside, draft->beside, sizeof task->beside);
-  gpi__delete(&context->allocator, draft);
-  gpi__forget_unread_before(task);
-  task->views[to] = problem->views[GPI__D];
-  task->views[to].transposed = is_a ? layer->a.transposed : layer->b.transposed;
-  task->has_befores_formula = 1;
+    status = gpi__convert_through_draft(wish, draft, problem);
+  memcpy(beside, draft->beside, sizeof draft->beside);
+  if (beside[0] == GPI__L_BEFORE)
+    beside[0] = (int8_t)(GPI__L_A + factor);
+  gpi__delete(allocator, draft);
+  task->views[GPI__L_DA + factor] = problem->views[GPI__D];
+  task->views[GPI__L_DA + factor].transposed = (factor == GPI__A ? &layer->a : &layer->b)->transposed;
   return gpi__in_words_of_text(status, gpi__operand_names[of]);
 }
 
 /* >>the end */
 
 /* Puts what is stored in the place of what is made of it. Where something was wrong the references are given back. */
-static gemmepi_status gpi__finish_layers_operands(gemmepi_context *context, gemmepi_status status,
-  const gemmepi_linear_desc *desc, gpi__layers_made *made, gpi__layer_task *task, gpi__problem *problem) {
+static gemmepi_status gpi__finish_layers_operands(const gpi__layers_wish *wish, gemmepi_status status,
+  gpi__layer_task *task, gpi__layer_problems *problems) {
+  const gpi__layers_made *made = wish->made;
+  gpi__problem *problem = &problems->of[GPI__OF_FIRST];
   gemmepi_matmul_desc listed;
   int i;
   if (!made->is_given)
     return status;
   memset(&listed, 0, sizeof listed);
-  listed.operands = desc->operands;
-  listed.operand_count = desc->operand_count;
-  for (i = GPI__A; i <= GPI__B && !status && !task->goes_through; i++)
+  listed.operands = wish->desc->operands;
+  listed.operand_count = wish->desc->operand_count;
+  for (i = GPI__A; i <= GPI__B && !status; i++)
     status = gpi__check_apart(&listed, problem->formula, made->problem.made[i].formula);
   if (status) {
-    gpi__drop_formulas(context, &made->problem);
-    gpi__drop_formulas(context, problem);
-    memset(problem, 0, sizeof *problem);
+    gpi__drop_formulas(wish->context, &made->problem);
+    gpi__drop_layers_formulas(wish->context, problems);
+    memset(problems, 0, sizeof *problems);
     return status;
   }
   for (i = GPI__A; i <= GPI__B; i++) {
@@ -37113,7 +37158,7 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
 
 /* >>with a formula */
 
-/* The problem of what a draft is: to be given to gpi__drop_formulas. */
+/* The problem of what a draft is. */
 static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft, size_t alignment,
   gpi__problem *problem) {
   const gemmepi_linear_desc *layer = draft->layer;
@@ -37142,26 +37187,24 @@ static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__dr
   return GEMMEPI_OK;
 }
 
-/* callers: the layer in the caller's order. */
-static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context, const gemmepi_linear_desc *callers,
-  const gemmepi_linear_desc *folded, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
-  const gemmepi_allocator *allocator = &context->allocator;
-  gpi__draft *draft = gpi__new_draft(allocator, callers, task);
+/* The layer's own. */
+static gemmepi_status gpi__convert_layers_formula(const gpi__layers_wish *wish, gpi__layer_task *task, gpi__problem *problem) {
+  const gemmepi_allocator *allocator = &wish->context->allocator;
+  gpi__draft *draft = gpi__new_draft(allocator, wish->callers, task);
   gemmepi_status status;
   if (!draft)
     return GEMMEPI_OUT_OF_MEMORY;
-  status = gpi__check_layers_operands(callers);
-  if (!status)
-    status = gpi__is_backward(task) ? gpi__draft_backward(draft, allocator, folded, alignment, task)
+  status = gpi__is_backward(task)
+        ? gpi__draft_backward(draft, allocator, wish->folded, wish->alignment, task)
         : gpi__draft_forward(draft);
   task->lacks_y = draft->said.graph.assigned[GPI__RESULT].node < 0;
   if (!status)
-    status = gpi__convert_workspace_limit(folded, task);
+    status = gpi__convert_workspace_limit(wish->folded, task);
   if (!status)
-    status = gpi__convert_draft(context, draft, alignment, problem);
+    status = gpi__convert_draft(wish->context, draft, wish->alignment, problem);
   if (!status && !gpi__is_backward(task))
     gpi__convert_y_view(task, problem);
-  memcpy(task->beside, draft->beside, sizeof task->beside);
+  memcpy(task->formulas[GPI__OF_FIRST].beside, draft->beside, sizeof draft->beside);
   gpi__delete(allocator, draft);
   return status;
 }
@@ -37244,22 +37287,43 @@ static gemmepi_status gpi__check_layer_desc(const gemmepi_linear_desc **desc, in
   return status || !backward ? status : gpi__check_layer_flags(*desc, 1);
 }
 
-/* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
- one, to be given to gpi__drop_formulas. */
+/* The problems of the steps with a formula. */
+static gemmepi_status gpi__convert_step_formulas(const gpi__layers_wish *wish, gpi__layer_task *task,
+  gpi__layer_problems *problems) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  if (wish->folded->formula)
+    status = gpi__convert_layers_formula(wish, task, &problems->of[GPI__OF_FIRST]);
+  if (!status && wish->folded->before && wish->folded->before->formula)
+    status = gpi__convert_befores_formula(wish, task, &problems->of[GPI__OF_DA]);
+  for (i = GPI__A; i <= GPI__B && !status; i++)
+    if (task->goes_through >> i & 1)
+      status = gpi__convert_through_text(wish, i, task, &problems->of[GPI__OF_DA + i]);
+  for (i = 0; i < GPI__LAYER_FORMULAS; i++)
+    task->formulas[i].formula = problems->of[i].formula;
+  return status;
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. problems: of the direction's steps with a formula. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  int backward, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
+  int backward, size_t alignment, gpi__layer_task *task, gpi__layer_problems *problems) {
   gemmepi_linear_desc layer, callers, changed[2], before;
   gpi__layers_made made;
+  gpi__layers_wish wish = {context, NULL, &callers, &layer, &made, alignment};
   gemmepi_status status;
   memset(task, 0, sizeof *task);
-  memset(problem, 0, sizeof *problem);
+  memset(problems, 0, sizeof *problems);
   if (!desc)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
   status = gpi__check_layer_desc(&desc, backward, changed);
   if (status)
     return status;
+  wish.desc = desc;
   layer = gpi__fold_layer(desc);
-  status = gpi__make_layers_operands(context, desc, alignment, &layer, &made);
+  if (GPI__FORMULA(desc) || gpi__layer_makes_operands(desc))
+    status = gpi__check_layers_operands(desc);
+  if (!status)
+    status = gpi__make_layers_operands(context, desc, alignment, &layer, &made);
   if (status)
     return status;
   callers = layer;
@@ -37268,7 +37332,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   if (!backward)
     layer.before = NULL;
   else if (!status)
-    status = gpi__start_through_text(desc, &layer, &made, task);
+    status = gpi__start_through_texts(desc, &layer, &made, task);
   if (!status)
     status = gpi__convert_forward(&layer, backward, alignment, task);
   if (!status)
@@ -37281,14 +37345,9 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   if (!status && backward && !layer.formula)
     status = gpi__convert_gradients(&layer, 0, alignment, task);
   task->operand_count = GPI__FORMULA(&layer) || made.is_given ? layer.operand_count : 0;
-  if (!status && GPI__FORMULA(&layer))
-    status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
-  if (GPI__HAS_FORMULAS && !status && task->goes_through)
-    status = gpi__convert_through_text(context, &layer, &made, alignment, task, problem);
-  else if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, task, GPI__L_DA))
-    status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
-  task->formula = problem->formula;
-  status = gpi__finish_layers_operands(context, status, desc, &made, task, problem);
+  if (GPI__HAS_FORMULAS && !status)
+    status = gpi__convert_step_formulas(&wish, task, problems);
+  status = gpi__finish_layers_operands(&wish, status, task, problems);
   if (!status)
     gpi__use_tensors(task, backward);
   if (!status && backward && layer.flags & GEMMEPI_LINEAR_FORWARD)
@@ -37792,7 +37851,8 @@ static gpi__step *gpi__new_gradient(gpi__linear_plan *layer, int tensor, gemmepi
   desc->d.transposed = 0;
   desc->flags = is_da ? task->flags & GEMMEPI_BATCH_INVARIANT : 0; /* dB is a sum over m */
   step->sources[GPI__D] = (int8_t)tensor;
-  step->accumulates = (task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB)) != 0;
+  step->accumulates = !gpi__has_formula_of(task, tensor) && /* which adds by itself */
+        task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB);
   if (step->accumulates) {
     desc->flags |= GEMMEPI_ACCUMULATE;
     step->sources[GPI__C] = (int8_t)tensor;
@@ -37854,7 +37914,7 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *f
   desc.a = factors->g;
   desc.b = factors->b;
   desc.b.transposed = !desc.b.transposed;
-  stacks = !over_items && task->shares_b && task->batch > 1 && !task->has_befores_formula &&
+  stacks = !over_items && task->shares_b && task->batch > 1 && !gpi__has_formula_of(task, GPI__L_DA) &&
       gpi__stacks_rows(&desc.a, task->batch, task->m) && gpi__stacks_rows(&da, task->batch, task->m);
   stacks = gpi__multiply_by_before(task, stacks, &desc, step);
   if (over_items)
@@ -37870,7 +37930,7 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *f
   step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
   if (da.transposed)
     gpi__turn_product(&desc, step);
-  if (gpi__is_formula_of(task, GPI__L_DA))
+  if (gpi__has_formula_of(task, GPI__L_DA))
     return gpi__add_gradient_by_formula(layer, &desc, formula, step);
   return gpi__build_product_step(layer, step, &desc);
 }
@@ -37905,7 +37965,7 @@ static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__problem *f
   gpi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
   if (layer->task.views[GPI__L_DB].transposed)
     gpi__turn_product(&desc, step);
-  if (gpi__is_formula_of(&layer->task, GPI__L_DB))
+  if (gpi__has_formula_of(&layer->task, GPI__L_DB))
     return gpi__add_gradient_by_formula(layer, &desc, formula, step);
   return gpi__build_product_step(layer, step, &desc);
 }
@@ -37926,44 +37986,44 @@ static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors
 }
 
 /* A gradient without an element has no step, but where its formula has other outputs that have. */
-static int gpi__has_step_of(const gpi__layer_task *task, const gpi__problem *formula, int gradient) {
+static int gpi__has_step_of(const gpi__layer_task *task, const gpi__layer_problems *problems, int gradient) {
   if (!(task->flags & (gradient == GPI__L_DA ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)))
     return 0;
-  if (gpi__is_formula_of(task, gradient))
-    return !gpi__writes_nothing(formula);
+  if (gpi__has_formula_of(task, gradient))
+    return !gpi__writes_nothing(&problems->of[gpi__nth_of_gradient(gradient)]);
   return (gradient == GPI__L_DA ? task->m : task->n) != 0 && task->k != 0;
 }
 
 /* Of one without a step: the axes that its product would sum over may be longer than any product's. Where it
  has one, batch * m * n is a number of elements. */
-static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__problem *formula) {
+static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__layer_problems *problems) {
   const gpi__layer_task *task = &layer->task;
   gpi__factors factors;
   gemmepi_status status = gpi__build_factors(layer, &factors);
-  int has_da = gpi__has_step_of(task, formula, GPI__L_DA),
-    has_db = gpi__has_step_of(task, formula, GPI__L_DB);
+  int has_da = gpi__has_step_of(task, problems, GPI__L_DA),
+    has_db = gpi__has_step_of(task, problems, GPI__L_DB);
   int before = layer->step_count, sums_dbias, with_db;
   if (!status)
-    status = gpi__build_g(layer, formula, &factors);
+    status = gpi__build_g(layer, &problems->of[GPI__OF_FIRST], &factors);
   /* dY itself, or no element at all, leaves no sums */
   sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
-  with_db = has_db && !gpi__is_formula_of(task, GPI__L_DB);
+  with_db = has_db && !gpi__has_formula_of(task, GPI__L_DB);
   if (!status && has_da)
-    status = gpi__add_da(layer, formula, &factors);
+    status = gpi__add_da(layer, &problems->of[GPI__OF_DA], &factors);
   if (!status && has_db)
-    status = gpi__add_db(layer, formula, &factors, sums_dbias && with_db);
+    status = gpi__add_db(layer, &problems->of[GPI__OF_DB], &factors, sums_dbias && with_db);
   if (!status && sums_dbias && !with_db && task->n != 0)
     status = gpi__add_dbias(layer, &factors);
   return status;
 }
 /* Plans of layers: forward's one step, and workspace. */
 
-static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__problem *formula) {
+static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__layer_problems *problems) {
   const gpi__layer_task *task = &layer->task;
   gpi__step *step;
   gemmepi_matmul_desc desc;
-  if (task->formula)
-    return gpi__add_formula_step(layer, formula, GPI__L_Y, "Y");
+  if (gpi__has_own_formula(task))
+    return gpi__add_formula_step(layer, &problems->of[GPI__OF_FIRST], GPI__L_Y, "Y");
   step = gpi__new_step(layer, GPI__STEP_PRODUCT, "Y");
   desc = gpi__layer_product(task, step);
   desc.d = gpi__layer_matrix(task, GPI__L_Y);
@@ -37990,13 +38050,13 @@ static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__pro
   return gpi__build_product_step(layer, step, &desc);
 }
 
-/* The plan's task has a reference of its own: one-shot calls find the plan by it. */
-static void gpi__drop_layers_formula(const gpi__linear_plan *layer) {
-  gpi__problem formula;
-  memset(&formula, 0, sizeof formula);
-  formula.formula = layer->task.formula;
-  memcpy(formula.made, layer->task.made, sizeof formula.made);
-  gpi__drop_formulas(layer->base.context, &formula);
+/* The plan's task has references of its own: one-shot calls find the plan by it. */
+static void gpi__drop_plans_formulas(const gpi__linear_plan *layer) {
+  int i;
+  for (i = 0; i < GPI__LAYER_FORMULAS; i++)
+    gpi__drop_one(layer->base.context, GPI__FORMULA(&layer->task.formulas[i]));
+  for (i = GPI__A; i <= GPI__B; i++)
+    gpi__drop_one(layer->base.context, GPI__FORMULA(&layer->task.made[i]));
 }
 
 static void gpi__destroy_layer(gemmepi_plan *destroyed) {
@@ -38013,7 +38073,7 @@ static void gpi__destroy_layer(gemmepi_plan *destroyed) {
     if (layer->steps[i].copy)
       gpi__release_plan(&layer->steps[i].copy->base);
   }
-  gpi__drop_layers_formula(layer);
+  gpi__drop_plans_formulas(layer);
   gpi__delete(&layer->base.context->allocator, layer);
 }
 
@@ -38053,15 +38113,18 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
   return gpi__all_temporaries(layer) + most;
 }
 
-static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__layer_task *task, const gpi__problem *formula) {
+static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__layer_task *task,
+  const gpi__layer_problems *problems) {
   gpi__linear_plan *layer = (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer);
+  int i;
   if (!layer)
     return NULL;
   layer->base =
     gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR, gpi__destroy_layer);
   layer->base.is_beside = 1;
   layer->task = *task;
-  gpi__hold_formulas(context, formula);
+  for (i = 0; i < GPI__LAYER_FORMULAS; i++)
+    gpi__hold_formulas(context, &problems->of[i]);
   return layer;
 }
 
@@ -38070,14 +38133,14 @@ static gemmepi_status gpi__finish_layer(gpi__linear_plan *layer, gemmepi_status 
   return gpi__finish_plan(&layer->base, status, result);
 }
 
-/* A plan of steps. formula: the problem that gpi__convert_layer left beside the task. */
+/* A plan of steps. problems: what gpi__convert_layer left beside the task. */
 static gemmepi_status gpi__build_steps(gemmepi_context *context, const gpi__layer_task *task,
-  const gpi__problem *formula, gemmepi_plan **result) {
-  gpi__linear_plan *layer = gpi__new_layer(context, task, formula);
+  const gpi__layer_problems *problems, gemmepi_plan **result) {
+  gpi__linear_plan *layer = gpi__new_layer(context, task, problems);
   if (!layer)
     return GEMMEPI_OUT_OF_MEMORY;
-  return gpi__finish_layer(layer, gpi__is_backward(task) ? gpi__build_backward(layer, formula)
-    : gpi__build_forward(layer, formula), result);
+  return gpi__finish_layer(layer, gpi__is_backward(task) ? gpi__build_backward(layer, problems)
+    : gpi__build_forward(layer, problems), result);
 }
 /* Backward by blocks of rows, of a layer whose formula assigns no d: each block is a backward of a layer with fewer rows, and has G in the same
  workspace. The first block writes what is a sum over rows, the others add to it. */
@@ -38088,7 +38151,7 @@ enum {
 
 /* Whether rows may be counted from any row on. */
 static int gpi__is_divisible(const gpi__layer_task *task) {
-  const gpi__placed_formula *placed = &task->formula->placed;
+  const gpi__placed_formula *placed = &task->formulas[GPI__OF_FIRST].formula->placed;
   const uint32_t rows = 1u << GPI__INDEX_ROW | 1u << GPI__INDEX_ROWS;
   int i;
   for (i = 0; i < task->operand_count; i++)
@@ -38153,14 +38216,14 @@ static gemmepi_status gpi__build_ahead(const gpi__blocks_wish *wish, const gemme
   gemmepi_plan *plan = NULL;
   gemmepi_linear_desc forward;
   gpi__layer_task task;
-  gpi__problem formula;
+  gpi__layer_problems problems;
   gemmepi_status status = gpi__layer_with_forward(desc, &forward);
   if (status)
     return status;
-  status = gpi__convert_layer(wish->context, &forward, 0, wish->alignment, &task, &formula);
+  status = gpi__convert_layer(wish->context, &forward, 0, wish->alignment, &task, &problems);
   if (!status)
-    status = gpi__build_steps(wish->context, &task, &formula, &plan);
-  gpi__drop_formulas(wish->context, &formula);
+    status = gpi__build_steps(wish->context, &task, &problems, &plan);
+  gpi__drop_layers_formulas(wish->context, &problems);
   block->ahead = (gpi__linear_plan *)plan;
   block->p_bytes = gpi__round_up((size_t)gpi__times(p->lines, p->ld) * (size_t)(p->bits / 8), 256);
   if (p->dtype == block->task.g_dtype)
@@ -38173,13 +38236,13 @@ static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t row
   gemmepi_linear_desc desc = gpi__block_desc(wish, rows, adds, operands), before;
   gemmepi_plan *plan = NULL;
   gpi__layer_task task;
-  gpi__problem formula;
+  gpi__layer_problems problems;
   gemmepi_status status;
   gpi__point_to_before(wish, rows, &before, &desc);
-  status = gpi__convert_layer(wish->context, &desc, 1, wish->alignment, &task, &formula);
+  status = gpi__convert_layer(wish->context, &desc, 1, wish->alignment, &task, &problems);
   if (!status)
-    status = gpi__build_steps(wish->context, &task, &formula, &plan);
-  gpi__drop_formulas(wish->context, &formula);
+    status = gpi__build_steps(wish->context, &task, &problems, &plan);
+  gpi__drop_layers_formulas(wish->context, &problems);
   *block = (gpi__linear_plan *)plan;
   return status || !wish->task->outputs ? status : gpi__build_ahead(wish, &desc, *block);
 }
@@ -38208,12 +38271,12 @@ static gemmepi_status gpi__refuse_limit(const gpi__layer_task *task, int64_t row
 /* Whether forward's rows, too, may be counted from any row on. */
 static gemmepi_status gpi__is_forward_divisible(const gpi__blocks_wish *wish, int *is_whole) {
   gpi__layer_task task;
-  gpi__problem formula;
+  gpi__layer_problems problems;
   gemmepi_status status =
-    gpi__convert_layer(wish->context, wish->desc, 0, wish->alignment, &task, &formula);
+    gpi__convert_layer(wish->context, wish->desc, 0, wish->alignment, &task, &problems);
   if (!status)
     *is_whole = !gpi__is_divisible(&task);
-  gpi__drop_formulas(wish->context, &formula);
+  gpi__drop_layers_formulas(wish->context, &problems);
   return status;
 }
 
@@ -38250,8 +38313,9 @@ static gemmepi_status gpi__build_first_block(const gpi__blocks_wish *wish, gpi__
   }
 }
 
-static gemmepi_status gpi__build_blocks(const gpi__blocks_wish *wish, const gpi__problem *formula, gemmepi_plan **result) {
-  gpi__linear_plan *layer = gpi__new_layer(wish->context, wish->task, formula);
+static gemmepi_status gpi__build_blocks(const gpi__blocks_wish *wish, const gpi__layer_problems *problems,
+  gemmepi_plan **result) {
+  gpi__linear_plan *layer = gpi__new_layer(wish->context, wish->task, problems);
   int64_t all = wish->task->m, rows, last;
   gemmepi_status status;
   if (!layer)
@@ -38275,7 +38339,7 @@ static int gpi__is_given_g(const gpi__layer_task *task) {
 
 /* The arguments that operands are listed in. */
 static const gemmepi_linear_args *gpi__args_of_operands(const gpi__layer_task *task, const gemmepi_linear_args *args) {
-  return gpi__reads_befores_operands(task) ? args->before : args;
+  return gpi__has_befores_formula(task) ? args->before : args;
 }
 
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args, void *pointers[GPI__L_ALL]) {
@@ -38302,10 +38366,6 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
   inputs[GPI__L_SCALE_DY] = args->scale_dy;
   inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
   inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
-  if (task->goes_through) {
-    inputs[GPI__L_BEFORE] = inputs[GPI__L_A + task->goes_through - 1];
-    inputs[GPI__L_SCALE_BEFORE] = inputs[GPI__L_SCALE_A + task->goes_through - 1];
-  }
   memset(pointers, 0, GPI__L_ALL * sizeof(void *));
   memcpy(pointers, inputs, sizeof inputs);
   if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operands)
@@ -38317,15 +38377,14 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
 /* The arrays of a formula's operands, and the pointers of the layer before. */
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
   GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before, "args.before is given, but desc.before is NULL");
-  GPI__INVALID_IF(!task->goes_through &&
-    (gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) && !args->before,
-    "args.before is NULL; this backward needs it, as desc.before is given");
+  GPI__INVALID_IF((gpi__layer_has(task, GPI__L_BEFORE) || (gpi__has_befores_formula(task) && task->operand_count)) &&
+    !args->before, "args.before is NULL; this backward needs it, as desc.before is given");
   if (!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
     (args->operands || args->operand_scales) && !gpi__is_given_g(task))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
       args->operands ? "operands" : "operand_scales");
   if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
-    const char *of = gpi__reads_befores_operands(task) ? "before->" : "";
+    const char *of = gpi__has_befores_formula(task) ? "before->" : "";
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
       of, of, (int)task->operand_count);
   }
@@ -38410,7 +38469,7 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
   if (place >= 0 && place < task->operand_count && pointer &&
     !gpi__layers_formula_with(task, place)->placed.operands[place].scale)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc%s has no scale.mode for it",
-      gpi__layer_pointers_name(task, tensor, room), pointer, gpi__reads_befores_operands(task) ? ".before" : "");
+      gpi__layer_pointers_name(task, tensor, room), pointer, gpi__has_befores_formula(task) ? ".before" : "");
   return GEMMEPI_OK;
 }
 
@@ -38535,9 +38594,16 @@ typedef struct gpi__step_operands {
   const float *scales[GPI__FORMULA_OPERANDS];
 } gpi__step_operands;
 
+/* Which of the layer's formulas a step has, if any. */
+static const gpi__step_formula *gpi__formula_of_step(const gpi__layer_task *task, const gpi__step *step) {
+  int d = step->sources[GPI__D];
+  return &task->formulas[d == GPI__L_DA || d == GPI__L_DB ? gpi__nth_of_gradient(d) : GPI__OF_FIRST];
+}
+
 /* to: for as long as the arguments are used. */
-static void gpi__point_operands(const gpi__layer_task *task, const gpi__layer_run *run,
+static void gpi__point_operands(const gpi__layer_task *task, const gpi__step *step, const gpi__layer_run *run,
   gpi__step_operands *to, gpi__arguments *arguments) {
+  const gpi__step_formula *own = gpi__formula_of_step(task, step);
   int i, j, tensor;
   memset(to, 0, sizeof *to);
   for (i = 0; i < task->operand_count; i++) {
@@ -38546,8 +38612,8 @@ static void gpi__point_operands(const gpi__layer_task *task, const gpi__layer_ru
     if (gpi__layer_has(task, GPI__L_OPERANDS + i) && gpi__is_layers_number(task, GPI__L_OPERANDS + i))
       memcpy(&arguments->numbers[i], to->operands[i], sizeof(double));
   }
-  for (j = 0; j < (int)sizeof task->beside && task->beside[j] >= 0; j++, i++) {
-    tensor = task->beside[j];
+  for (j = 0; own->formula && j < (int)sizeof own->beside && own->beside[j] >= 0; j++, i++) {
+    tensor = own->beside[j];
     to->operands[i] = run->sources[tensor];
     if (tensor <= GPI__L_DY)
       to->scales[i] = (const float *)run->sources[GPI__L_SCALE_OF(tensor)];
@@ -38602,7 +38668,7 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
     return GEMMEPI_OK;
   gpi__point_step(step, problem, run, &arguments);
   if (GPI__FORMULA(problem) || gpi__makes_operands(problem))
-    gpi__point_operands(&layer->task, run, &operands, &arguments);
+    gpi__point_operands(&layer->task, step, run, &operands, &arguments);
 #ifndef GEMMEPI_NO_HOST
   if (layer->base.context->is_host)
     return gpi__run_on_host(problem, &arguments, NULL, &layer->base.context->allocator);
@@ -38915,14 +38981,14 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base, const 
   if (gpi__is_given_g(task))
     gpi__append(text, ", dY is G");
   if (task->has_before) {
-    gpi__append(text, ", dA through %s", task->has_befores_formula ? "the formula" : "activation ");
-    if (!task->has_befores_formula)
+    gpi__append(text, ", dA through %s", gpi__has_befores_formula(task) ? "the formula" : "activation ");
+    if (!gpi__has_befores_formula(task))
       gpi__append_epilogue(text, task->before);
     gpi__append(text, " of the layer before");
   }
-  if (task->goes_through)
-    gpi__append(text, ", d%s through the formula of %s", task->goes_through == 1 + GPI__A ? "A" : "B",
-      gpi__layer_name(task, GPI__L_BEFORE));
+  for (i = GPI__A; i <= GPI__B; i++)
+    if (task->goes_through >> i & 1)
+      gpi__append(text, ", d%s through the formula of %s", i == GPI__A ? "A" : "B", gpi__layer_name(task, i));
   if (layer->blocks[GPI__FIRST_BLOCK])
     gpi__append(text, ": by blocks of %lld rows", (long long)layer->block_rows);
   else
@@ -38939,28 +39005,28 @@ GPI__OPTIMIZE_LITTLE_END
 /* The calls of layers: plans, runs, and both at once. */
 
 static gemmepi_status gpi__build_layer(const gpi__wish *wish, const gpi__layer_task *task,
-  const gpi__problem *formula, gemmepi_plan **plan) {
+  const gpi__layer_problems *problems, gemmepi_plan **plan) {
   gpi__blocks_wish blocks = {wish->context, (const gemmepi_linear_desc *)wish->desc, wish->alignment, task};
   if (GPI__HAS_FORMULAS && task->workspace_limit)
-    return gpi__build_blocks(&blocks, formula, plan);
-  return gpi__build_steps(wish->context, task, formula, plan);
+    return gpi__build_blocks(&blocks, problems, plan);
+  return gpi__build_steps(wish->context, task, problems, plan);
 }
 
 static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan) {
   gpi__layer_task task;
-  gpi__problem formula;
+  gpi__layer_problems problems;
   gpi__wish kept = *wish;
   gemmepi_status status =
     gpi__convert_layer(wish->context, (const gemmepi_linear_desc *)wish->desc,
-      wish->kind == GEMMEPI_PLAN_LINEAR_BACKWARD, wish->alignment, &task, &formula);
+      wish->kind == GEMMEPI_PLAN_LINEAR_BACKWARD, wish->alignment, &task, &problems);
   if (status)
     return status;
   if (task.outputs) /* the task has the gradient's formula, but not that of forward */
     kept.is_kept = 0;
   if (!gpi__is_found(&kept, &task, sizeof task, plan))
     status =
-      gpi__keep_built(&kept, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
-  gpi__drop_formulas(wish->context, &formula); /* the plan has it */
+      gpi__keep_built(&kept, &task, sizeof task, gpi__build_layer(wish, &task, &problems, plan), plan);
+  gpi__drop_layers_formulas(wish->context, &problems); /* the plan has them */
   return status;
 }
 
@@ -39862,7 +39928,8 @@ static gemmepi_status gpi__convert_networks_layer(gemmepi_context *context, cons
   gpi__network_layer *to = &task->layers[i];
   gemmepi_linear_desc layer = gpi__bare_layer(desc, i);
   gpi__layer_task made;
-  gpi__problem problem;
+  gpi__layer_problems problems;
+  const gpi__problem *problem = &problems.of[GPI__OF_FIRST];
   gemmepi_status status;
   if (i + 1 < desc->layer_count) /* so that a formula's width is asked about below */
     layer.y.ld = 0;
@@ -39870,16 +39937,16 @@ static gemmepi_status gpi__convert_networks_layer(gemmepi_context *context, cons
     layer.flags |= gpi__keeps_p(desc, i) ? GEMMEPI_LINEAR_RECOMPUTE : 0;
     layer.flags |= i == 0 && desc->input_formula ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DA;
   }
-  status = gpi__convert_layer(context, &layer, backward, desc->alignment, &made, &problem);
+  status = gpi__convert_layer(context, &layer, backward, desc->alignment, &made, &problems);
   if (status)
     return gpi__in_networks_words(status, i);
-  *(backward ? &to->gradient : &to->formula) = GPI__FORMULA(&problem);
-  memcpy(to->beside[backward], made.beside, sizeof made.beside);
+  *(backward ? &to->gradient : &to->formula) = GPI__FORMULA(problem);
+  memcpy(to->beside[backward], made.formulas[GPI__OF_FIRST].beside, sizeof to->beside[backward]);
   if (backward) {
-    gpi__drop_one(context, GPI__FORMULA(&problem.made[0]));
+    gpi__drop_one(context, GPI__FORMULA(&problem->made[0]));
     return GEMMEPI_OK;
   }
-  to->made = GPI__FORMULA(&problem.made[0]);
+  to->made = GPI__FORMULA(&problem->made[0]);
   to->parameter = made.parameter;
   if (i == 0)
     task->x = made.views[GPI__L_A];

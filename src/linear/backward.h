@@ -104,7 +104,8 @@ static gpi__step *gpi__new_gradient(gpi__linear_plan *layer, int tensor, gemmepi
     desc->d.transposed = 0;
     desc->flags = is_da ? task->flags & GEMMEPI_BATCH_INVARIANT : 0; /* dB is a sum over m */
     step->sources[GPI__D] = (int8_t)tensor;
-    step->accumulates = (task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB)) != 0;
+    step->accumulates = !gpi__has_formula_of(task, tensor) && /* which adds by itself */
+                        task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB);
     if (step->accumulates) {
         desc->flags |= GEMMEPI_ACCUMULATE;
         step->sources[GPI__C] = (int8_t)tensor;
@@ -168,7 +169,7 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *f
     desc.a = factors->g;
     desc.b = factors->b;
     desc.b.transposed = !desc.b.transposed;
-    stacks = !over_items && task->shares_b && task->batch > 1 && !task->has_befores_formula &&
+    stacks = !over_items && task->shares_b && task->batch > 1 && !gpi__has_formula_of(task, GPI__L_DA) &&
              gpi__stacks_rows(&desc.a, task->batch, task->m) && gpi__stacks_rows(&da, task->batch, task->m);
     stacks = gpi__multiply_by_before(task, stacks, &desc, step);
     if (over_items)
@@ -184,7 +185,7 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *f
     step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
     if (da.transposed)
         gpi__turn_product(&desc, step);
-    if (gpi__is_formula_of(task, GPI__L_DA))
+    if (gpi__has_formula_of(task, GPI__L_DA))
         return gpi__add_gradient_by_formula(layer, &desc, formula, step);
     return gpi__build_product_step(layer, step, &desc);
 }
@@ -219,7 +220,7 @@ static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__problem *f
     gpi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
     if (layer->task.views[GPI__L_DB].transposed)
         gpi__turn_product(&desc, step);
-    if (gpi__is_formula_of(&layer->task, GPI__L_DB))
+    if (gpi__has_formula_of(&layer->task, GPI__L_DB))
         return gpi__add_gradient_by_formula(layer, &desc, formula, step);
     return gpi__build_product_step(layer, step, &desc);
 }
@@ -240,32 +241,32 @@ static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors
 }
 
 /* A gradient without an element has no step, but where its formula has other outputs that have. */
-static int gpi__has_step_of(const gpi__layer_task *task, const gpi__problem *formula, int gradient) {
+static int gpi__has_step_of(const gpi__layer_task *task, const gpi__layer_problems *problems, int gradient) {
     if (!(task->flags & (gradient == GPI__L_DA ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)))
         return 0;
-    if (gpi__is_formula_of(task, gradient))
-        return !gpi__writes_nothing(formula);
+    if (gpi__has_formula_of(task, gradient))
+        return !gpi__writes_nothing(&problems->of[gpi__nth_of_gradient(gradient)]);
     return (gradient == GPI__L_DA ? task->m : task->n) != 0 && task->k != 0;
 }
 
 /* Of one without a step: the axes that its product would sum over may be longer than any product's. Where it
    has one, batch * m * n is a number of elements. */
-static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__problem *formula) {
+static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__layer_problems *problems) {
     const gpi__layer_task *task = &layer->task;
     gpi__factors factors;
     gemmepi_status status = gpi__build_factors(layer, &factors);
-    int has_da = gpi__has_step_of(task, formula, GPI__L_DA),
-        has_db = gpi__has_step_of(task, formula, GPI__L_DB);
+    int has_da = gpi__has_step_of(task, problems, GPI__L_DA),
+        has_db = gpi__has_step_of(task, problems, GPI__L_DB);
     int before = layer->step_count, sums_dbias, with_db;
     if (!status)
-        status = gpi__build_g(layer, formula, &factors);
+        status = gpi__build_g(layer, &problems->of[GPI__OF_FIRST], &factors);
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
-    with_db = has_db && !gpi__is_formula_of(task, GPI__L_DB);
+    with_db = has_db && !gpi__has_formula_of(task, GPI__L_DB);
     if (!status && has_da)
-        status = gpi__add_da(layer, formula, &factors);
+        status = gpi__add_da(layer, &problems->of[GPI__OF_DA], &factors);
     if (!status && has_db)
-        status = gpi__add_db(layer, formula, &factors, sums_dbias && with_db);
+        status = gpi__add_db(layer, &problems->of[GPI__OF_DB], &factors, sums_dbias && with_db);
     if (!status && sums_dbias && !with_db && task->n != 0)
         status = gpi__add_dbias(layer, &factors);
     return status;

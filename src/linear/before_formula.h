@@ -54,14 +54,13 @@ static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocat
     return status ? status : gpi__check_scales_beside(draft);
 }
 
-/* The problem of dA's product (of dB's), of which gpi__add_da has D and the formula. layer: folded. */
-static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const gpi__draft *draft,
-                                                 const gemmepi_linear_desc *layer, size_t alignment,
+/* The problem of the product of dA or dB, of which gpi__add_da and gpi__add_db have D and the formula. */
+static gemmepi_status gpi__convert_through_draft(const gpi__layers_wish *wish, const gpi__draft *draft,
                                                  gpi__problem *problem) {
-    int exchanged = draft->task->exchanged, is_db = draft->task->goes_through == 1 + GPI__B;
+    const gemmepi_linear_desc *layer = wish->folded;
+    int exchanged = draft->task->exchanged, is_db = draft->through == GPI__L_DB;
     int64_t rows = is_db ? layer->k : layer->m, columns = is_db ? layer->n : layer->k;
-    gemmepi_matmul_desc desc =
-        gpi__product_of_gradient(layer, is_db ? GPI__L_DB : GPI__L_DA, layer->before->batch);
+    gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, draft->through, draft->task->batch);
     gemmepi_status status;
     desc.m = exchanged ? columns : rows;
     desc.n = exchanged ? rows : columns;
@@ -70,20 +69,20 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
     desc.formula = draft->layer->formula;
     desc.operands = draft->said.operands;
     desc.operand_count = draft->said.desc.operand_count;
-    status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
+    status = gpi__normalise_in(&wish->context->allocator, &desc, &draft->said.gradient, NULL, wish->alignment,
+                               problem);
     if (status)
         return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", is_db ? "desc.db" : "desc.da",
                                     "desc.aux");
-    problem->formula->placed.depth = /* of the product that the text is of, not of dA's */
-        draft->task->goes_through ? layer->k : layer->before->k;
-    gpi__share_formulas(context, problem);
+    problem->formula->placed.depth = draft->task->k; /* of the product that the text is of */
+    gpi__share_formulas(wish->context, problem);
     return GEMMEPI_OK;
 }
 
 /* P that the gradient does not read, but its scale may be given. */
 static void gpi__forget_unread_before(gpi__layer_task *task) {
     int32_t scale = task->views[GPI__L_BEFORE].scale;
-    if (task->beside[0] >= 0)
+    if (task->formulas[GPI__OF_DA].beside[0] >= 0)
         return;
     memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
     task->views[GPI__L_BEFORE].scale = scale;
@@ -101,36 +100,35 @@ static gemmepi_linear_desc gpi__before_in_callers_order(const gemmepi_linear_des
     return callers;
 }
 
-/* layer: folded, with its before; before: as the caller has it. problem: as of gpi__convert_layer. */
-static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context,
-                                                   const gemmepi_linear_desc *before,
-                                                   const gemmepi_linear_desc *layer, size_t alignment,
-                                                   gpi__layer_task *task, gpi__problem *problem) {
-    gemmepi_linear_desc callers = gpi__before_in_callers_order(before, task);
+static gemmepi_status gpi__convert_befores_formula(const gpi__layers_wish *wish, gpi__layer_task *task,
+                                                   gpi__problem *problem) {
+    const gemmepi_allocator *allocator = &wish->context->allocator;
+    const gemmepi_linear_desc *layer = wish->folded;
+    gemmepi_linear_desc callers = gpi__before_in_callers_order(wish->desc->before, task);
     gpi__layer_task of_before;
     gpi__draft *draft;
     gemmepi_status status = GEMMEPI_OK;
     if (callers.flags)
-        status = gpi__convert_read(layer, GPI__L_BEFORE, layer->before->n, alignment, task);
+        status = gpi__convert_read(layer, GPI__L_BEFORE, layer->before->n, wish->alignment, task);
     if (status)
         return status;
     of_before = *task;
     of_before.n = layer->before->n;
+    of_before.k = layer->before->k;
     of_before.batch = layer->before->batch;
     of_before.g_dtype = (int32_t)layer->da.dtype;
-    draft = gpi__new_draft(&context->allocator, &callers, &of_before);
+    draft = gpi__new_draft(allocator, &callers, &of_before);
     if (!draft)
         return GEMMEPI_OUT_OF_MEMORY;
-    draft->is_before = 1;
-    status = gpi__draft_before(draft, &context->allocator, layer->k);
+    draft->through = GPI__L_DA;
+    status = gpi__draft_before(draft, allocator, layer->k);
     if (!status)
-        status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
-    memcpy(task->beside, draft->beside, sizeof task->beside);
+        status = gpi__convert_through_draft(wish, draft, problem);
+    memcpy(task->formulas[GPI__OF_DA].beside, draft->beside, sizeof draft->beside);
     gpi__forget_unread_before(task);
-    gpi__delete(&context->allocator, draft);
+    gpi__delete(allocator, draft);
     task->views[GPI__L_DA] = problem->views[GPI__D];
-    task->has_befores_formula = 1;
-    task->operand_count = before->operand_count;
+    task->operand_count = wish->desc->before->operand_count;
     return gpi__in_words_of_before(status);
 }
 

@@ -11,7 +11,7 @@ enum {
 
 /* Whether rows may be counted from any row on. */
 static int gpi__is_divisible(const gpi__layer_task *task) {
-    const gpi__placed_formula *placed = &task->formula->placed;
+    const gpi__placed_formula *placed = &task->formulas[GPI__OF_FIRST].formula->placed;
     const uint32_t rows = 1u << GPI__INDEX_ROW | 1u << GPI__INDEX_ROWS;
     int i;
     for (i = 0; i < task->operand_count; i++)
@@ -78,14 +78,14 @@ static gemmepi_status gpi__build_ahead(const gpi__blocks_wish *wish, const gemme
     gemmepi_plan *plan = NULL;
     gemmepi_linear_desc forward;
     gpi__layer_task task;
-    gpi__problem formula;
+    gpi__layer_problems problems;
     gemmepi_status status = gpi__layer_with_forward(desc, &forward);
     if (status)
         return status;
-    status = gpi__convert_layer(wish->context, &forward, 0, wish->alignment, &task, &formula);
+    status = gpi__convert_layer(wish->context, &forward, 0, wish->alignment, &task, &problems);
     if (!status)
-        status = gpi__build_steps(wish->context, &task, &formula, &plan);
-    gpi__drop_formulas(wish->context, &formula);
+        status = gpi__build_steps(wish->context, &task, &problems, &plan);
+    gpi__drop_layers_formulas(wish->context, &problems);
     block->ahead = (gpi__linear_plan *)plan;
     block->p_bytes = gpi__round_up((size_t)gpi__times(p->lines, p->ld) * (size_t)(p->bits / 8), 256);
     if (p->dtype == block->task.g_dtype)
@@ -99,13 +99,13 @@ static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t row
     gemmepi_linear_desc desc = gpi__block_desc(wish, rows, adds, operands), before;
     gemmepi_plan *plan = NULL;
     gpi__layer_task task;
-    gpi__problem formula;
+    gpi__layer_problems problems;
     gemmepi_status status;
     gpi__point_to_before(wish, rows, &before, &desc);
-    status = gpi__convert_layer(wish->context, &desc, 1, wish->alignment, &task, &formula);
+    status = gpi__convert_layer(wish->context, &desc, 1, wish->alignment, &task, &problems);
     if (!status)
-        status = gpi__build_steps(wish->context, &task, &formula, &plan);
-    gpi__drop_formulas(wish->context, &formula);
+        status = gpi__build_steps(wish->context, &task, &problems, &plan);
+    gpi__drop_layers_formulas(wish->context, &problems);
     *block = (gpi__linear_plan *)plan;
     return status || !wish->task->outputs ? status : gpi__build_ahead(wish, &desc, *block);
 }
@@ -137,12 +137,12 @@ static gemmepi_status gpi__refuse_limit(const gpi__layer_task *task, int64_t row
 /* Whether forward's rows, too, may be counted from any row on. */
 static gemmepi_status gpi__is_forward_divisible(const gpi__blocks_wish *wish, int *is_whole) {
     gpi__layer_task task;
-    gpi__problem formula;
+    gpi__layer_problems problems;
     gemmepi_status status =
-        gpi__convert_layer(wish->context, wish->desc, 0, wish->alignment, &task, &formula);
+        gpi__convert_layer(wish->context, wish->desc, 0, wish->alignment, &task, &problems);
     if (!status)
         *is_whole = !gpi__is_divisible(&task);
-    gpi__drop_formulas(wish->context, &formula);
+    gpi__drop_layers_formulas(wish->context, &problems);
     return status;
 }
 
@@ -179,9 +179,9 @@ static gemmepi_status gpi__build_first_block(const gpi__blocks_wish *wish, gpi__
     }
 }
 
-static gemmepi_status gpi__build_blocks(const gpi__blocks_wish *wish, const gpi__problem *formula,
+static gemmepi_status gpi__build_blocks(const gpi__blocks_wish *wish, const gpi__layer_problems *problems,
                                         gemmepi_plan **result) {
-    gpi__linear_plan *layer = gpi__new_layer(wish->context, wish->task, formula);
+    gpi__linear_plan *layer = gpi__new_layer(wish->context, wish->task, problems);
     int64_t all = wish->task->m, rows, last;
     gemmepi_status status;
     if (!layer)

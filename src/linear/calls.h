@@ -5,28 +5,28 @@
 #include "explain.h"
 
 static gemmepi_status gpi__build_layer(const gpi__wish *wish, const gpi__layer_task *task,
-                                       const gpi__problem *formula, gemmepi_plan **plan) {
+                                       const gpi__layer_problems *problems, gemmepi_plan **plan) {
     gpi__blocks_wish blocks = {wish->context, (const gemmepi_linear_desc *)wish->desc, wish->alignment, task};
     if (GPI__HAS_FORMULAS && task->workspace_limit)
-        return gpi__build_blocks(&blocks, formula, plan);
-    return gpi__build_steps(wish->context, task, formula, plan);
+        return gpi__build_blocks(&blocks, problems, plan);
+    return gpi__build_steps(wish->context, task, problems, plan);
 }
 
 static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan) {
     gpi__layer_task task;
-    gpi__problem formula;
+    gpi__layer_problems problems;
     gpi__wish kept = *wish;
     gemmepi_status status =
         gpi__convert_layer(wish->context, (const gemmepi_linear_desc *)wish->desc,
-                           wish->kind == GEMMEPI_PLAN_LINEAR_BACKWARD, wish->alignment, &task, &formula);
+                           wish->kind == GEMMEPI_PLAN_LINEAR_BACKWARD, wish->alignment, &task, &problems);
     if (status)
         return status;
     if (task.outputs) /* the task has the gradient's formula, but not that of forward */
         kept.is_kept = 0;
     if (!gpi__is_found(&kept, &task, sizeof task, plan))
         status =
-            gpi__keep_built(&kept, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
-    gpi__drop_formulas(wish->context, &formula); /* the plan has it */
+            gpi__keep_built(&kept, &task, sizeof task, gpi__build_layer(wish, &task, &problems, plan), plan);
+    gpi__drop_layers_formulas(wish->context, &problems); /* the plan has them */
     return status;
 }
 

@@ -146,14 +146,15 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base,
     if (gpi__is_given_g(task))
         gpi__append(text, ", dY is G");
     if (task->has_before) {
-        gpi__append(text, ", dA through %s", task->has_befores_formula ? "the formula" : "activation ");
-        if (!task->has_befores_formula)
+        gpi__append(text, ", dA through %s", gpi__has_befores_formula(task) ? "the formula" : "activation ");
+        if (!gpi__has_befores_formula(task))
             gpi__append_epilogue(text, task->before);
         gpi__append(text, " of the layer before");
     }
-    if (task->goes_through)
-        gpi__append(text, ", d%s through the formula of %s", task->goes_through == 1 + GPI__A ? "A" : "B",
-                    gpi__layer_name(task, GPI__L_BEFORE));
+    for (i = GPI__A; i <= GPI__B; i++)
+        if (task->goes_through >> i & 1)
+            gpi__append(text, ", d%s through the formula of %s", i == GPI__A ? "A" : "B",
+                        gpi__layer_name(task, i));
     if (layer->blocks[GPI__FIRST_BLOCK])
         gpi__append(text, ": by blocks of %lld rows", (long long)layer->block_rows);
     else

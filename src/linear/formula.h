@@ -7,10 +7,26 @@
 #include "../formula/derived_operands.h"
 #include "matrices.h"
 
+typedef struct gpi__layers_made {
+    int is_given;          /* 0: nothing is made, and nothing else counts */
+    gpi__problem problem;  /* whose made is the layer's, folded, with a reference for each formula */
+    gpi__desc_of_made own; /* in the caller's order */
+} gpi__layers_made;
+
+/* What a layer's formulas are made of. */
+typedef struct gpi__layers_wish {
+    gemmepi_context *context;
+    const gemmepi_linear_desc *desc;    /* the caller's */
+    const gemmepi_linear_desc *callers; /* in the caller's order, defaults filled in */
+    const gemmepi_linear_desc *folded;  /* and row-major; of these two a and b are what is multiplied */
+    const gpi__layers_made *made;
+    size_t alignment;
+} gpi__layers_wish;
+
 typedef struct gpi__draft {
     const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
     const gpi__layer_task *task;
-    int is_before; /* it is the gradient of the layer before, for dA's product: dY is the value */
+    int through; /* GPI__L_DA or GPI__L_DB: the gradient is that of its product, whose value is dY; 0: it is G */
     gpi__derivation
         said; /* what the caller's text says, and backward its gradients; desc is the next formula's */
     int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
@@ -314,6 +330,12 @@ static gemmepi_status gpi__draft_forward(gpi__draft *draft) {
 
 /* >>backward */
 
+static void gpi__drop_layers_formulas(gemmepi_context *context, const gpi__layer_problems *problems) {
+    int i;
+    for (i = 0; i < GPI__LAYER_FORMULAS; i++)
+        gpi__drop_formulas(context, &problems->of[i]);
+}
+
 /* The caller's formula alone. *columns: Y's, -1: there is no Y. *uses: bits of the operands that it has. */
 static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator,
                                         int64_t *columns, uint32_t *uses) {
@@ -384,8 +406,8 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
     if (!status && gpi__wants_g(draft->task))
         status = gpi__ask_for_gradient(d, GPI__OF_VALUE);
     for (i = 0; i < layer->operand_count && !status; i++) {
-        if (gpi__layers_role(&layer->operands[i]) != GPI__IS_GRADIENT)
-            continue;
+        if (gpi__layers_role(&layer->operands[i]) != GPI__IS_GRADIENT || !layer->operands[i].output)
+            continue; /* a placeholder: another formula has it */
         outputs[d->wrt_count] = (int16_t)i;
         status = gpi__check_layers_gradient(layer, i);
         if (!status && (status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i))) != GEMMEPI_OK)
@@ -414,15 +436,14 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
     if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
         gpi__add_bias(draft);
     } else {
-        d->desc.value =
-            gpi__new_name(draft, "", draft->is_before ? "dy" : "product"); /* which nobody reads */
+        d->desc.value = gpi__new_name(draft, "", draft->through ? "dy" : "product"); /* which nobody reads */
         if (reads_p)
-            gpi__add_beside(draft, draft->is_before ? GPI__L_BEFORE : GPI__L_PREACT, value);
+            gpi__add_beside(draft, draft->through ? GPI__L_BEFORE : GPI__L_PREACT, value);
     }
-    if (d->graph.assigned[GPI__RESULT].node >= 0 && !draft->is_before)
+    if (d->graph.assigned[GPI__RESULT].node >= 0 && !draft->through)
         gpi__add_beside(draft, GPI__L_DY, "dy")->width =
             gpi__public_width(d->graph.n_width, gpi__width_of_output(d, GPI__RESULT));
-    for (i = 0; i < d->desc.operand_count && draft->is_before; i++)
+    for (i = 0; i < d->desc.operand_count && draft->through; i++)
         if (gpi__has_width((int)d->operands[i].kind, d->desc.exchanged))
             d->operands[i].width = gpi__shifted_width(
                 d->operands[i].width, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));
@@ -433,7 +454,7 @@ static void gpi__point_to_upstreams(const gpi__draft *draft, int16_t upstreams[G
     int i;
     for (i = 0; i < draft->layer->operand_count; i++)
         upstreams[i] = (int16_t)gpi__upstream_of(draft->layer, i);
-    upstreams[GPI__RESULT] = (int16_t)(draft->is_before ? -1 : draft->said.desc.operand_count - 1);
+    upstreams[GPI__RESULT] = (int16_t)(draft->through ? -1 : draft->said.desc.operand_count - 1);
 }
 
 static void gpi__sum_dbias(gpi__draft *draft) {
@@ -449,6 +470,23 @@ static void gpi__sum_dbias(gpi__draft *draft) {
     sum->reduction = (int16_t)gpi__reduction_called("column_sum", 10);
 }
 
+/* With ACCUMULATE_DA through a formula: the gradient of a text of A or B is added to what is there. */
+static void gpi__add_what_was(gpi__draft *draft) {
+    gpi__derivation *d = &draft->said;
+    gpi__assigned *result = &d->gradient.assigned[GPI__RESULT];
+    gpi__node was = gpi__node_of(GPI__OP_OPERAND, -1, -1, -1);
+    gemmepi_operand *operand;
+    if (!draft->through || !(draft->layer->flags & GEMMEPI_ACCUMULATE_DA))
+        return;
+    was.place = (int16_t)d->desc.operand_count;
+    operand = gpi__add_beside(draft, draft->through, gpi__new_name(draft, "", "was"));
+    operand->width =
+        gpi__shifted_width(GEMMEPI_WIDTH_N, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));
+    was.width = (uint8_t)gpi__width_of(&d->gradient, operand->kind, operand->width);
+    result->node =
+        (int16_t)gpi__make(&d->gradient, GPI__OP_ADD, gpi__intern(&d->gradient, &was), result->node, -1);
+}
+
 /* Whether the layer has what the gradient reads: P, and Y's type, in which rounded(x) is, but here in D's, which is G. */
 static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
     const gemmepi_linear_desc *layer = draft->layer;
@@ -458,14 +496,14 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
         gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
-            draft->is_before ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
-            gpi__value_name(&draft->said.desc), draft->is_before ? "it, forward too" : "one of them");
+            draft->through ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
+            gpi__value_name(&draft->said.desc), draft->through ? "it, forward too" : "one of them");
     if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                      "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
                      gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
-                     !draft->is_before            ? "g_dtype"
+                     !draft->through              ? "g_dtype"
                      : draft->said.desc.exchanged ? "db.dtype"
                                                   : "da.dtype",
                      gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name,
@@ -477,8 +515,8 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
 /* P and dY, once they are read as operands, have one scale. */
 static gemmepi_status gpi__check_scales_beside(const gpi__draft *draft) {
     int8_t both[] = {GPI__L_PREACT, GPI__L_DY};
-    size_t i, count = draft->is_before ? 1 : 2;
-    both[0] = draft->is_before ? GPI__L_BEFORE : GPI__L_PREACT;
+    size_t i, count = draft->through ? 1 : 2;
+    both[0] = draft->through ? GPI__L_BEFORE : GPI__L_PREACT;
     for (i = 0; i < count; i++) {
         int64_t stride = draft->task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
         if (stride)
@@ -509,6 +547,7 @@ static gemmepi_status gpi__draft_gradients(gpi__draft *draft) {
     if (status)
         return status;
     gpi__sum_dbias(draft);
+    gpi__add_what_was(draft);
     return gpi__check_formula_desc(&d->desc);
 }
 

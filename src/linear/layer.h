@@ -65,6 +65,19 @@ static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
 
 #define GPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
+/* The steps that may have a formula: that of Y or G, and the products of dA and dB. */
+enum { GPI__OF_FIRST, GPI__OF_DA, GPI__OF_DB, GPI__LAYER_FORMULAS };
+
+typedef struct gpi__step_formula {
+    struct gpi__kept_formula *formula; /* NULL: the step has none, and nothing else counts */
+    int8_t beside[4]; /* tensors of the layer that are behind the caller's operands; -1: none */
+} gpi__step_formula;
+
+/* What those steps run, each with its formula, and in the first what makes A and B: to be given to gpi__drop_layers_formulas. */
+typedef struct gpi__layer_problems {
+    gpi__problem of[GPI__LAYER_FORMULAS];
+} gpi__layer_problems;
+
 /* Zeroed before it is filled, so that its bytes tell layers apart. */
 typedef struct gpi__layer_task {
     int64_t
@@ -85,17 +98,14 @@ typedef struct gpi__layer_task {
     int32_t shares_a;     /* A and dA are: dA is a sum over them */
     int32_t shares_dbias; /* dbias is */
     int32_t has_before;   /* there is a layer before */
-    int32_t
-        has_befores_formula; /* and `formula` is dA's, the gradient of that layer's formula; operands are that layer's, too */
-    uint32_t used; /* bit t: this direction has tensor t */
+    uint32_t used;        /* bit t: this direction has tensor t */
     uint32_t written;
     int32_t
-        goes_through; /* 1 + GPI__A or GPI__B: likewise, but `formula` is the gradient of its text, and P of the layer before is what is stored of it */
+        goes_through;  /* bits 1 << GPI__A and GPI__B: whose gradient goes through the text that makes it */
     gpi__made made[2]; /* A and B that text makes, whose views are of what is stored */
-    struct gpi__kept_formula
-        *formula;            /* that this direction's one step with a formula has; NULL: the layer has none */
-    int32_t operand_count;   /* of the caller's, which are the formula's first ones */
-    int8_t beside[4];        /* tensors of the layer that stand behind them */
+    gpi__step_formula formulas
+        [GPI__LAYER_FORMULAS]; /* the layer's own; that of dA is by the layer before, or A's text; that of dB by B's */
+    int32_t operand_count;   /* of the caller's, which are each formula's first ones */
     uint32_t formula_uses;   /* bit i: forward's formula has the caller's operand i. Backward's: */
     uint32_t ahead_uses;     /* those, where it runs forward */
     uint32_t outputs;        /* and which of them it writes */
@@ -110,17 +120,20 @@ static int gpi__is_backward(const gpi__layer_task *task) {
 
 /* Whether the layer itself has a formula. */
 static int gpi__has_own_formula(const gpi__layer_task *task) {
-    return task->formula && !task->has_befores_formula;
+    return GPI__FORMULA(&task->formulas[GPI__OF_FIRST]) != NULL;
 }
 
-/* Whether operands are those of the layer before. */
-static int gpi__reads_befores_operands(const gpi__layer_task *task) {
-    return task->has_befores_formula && !task->goes_through;
+/* Whether dA goes through the formula of the layer before, whose operands all are then. */
+static int gpi__has_befores_formula(const gpi__layer_task *task) {
+    return task->has_before && GPI__FORMULA(&task->formulas[GPI__OF_DA]);
 }
 
-/* Whether `formula` is that of the product of dA or dB. */
-static int gpi__is_formula_of(const gpi__layer_task *task, int gradient) {
-    return task->has_befores_formula && (gradient == GPI__L_DB) == (task->goes_through == 1 + GPI__B);
+/* Which of the formulas is that of the product of dA or dB. */
+static int gpi__nth_of_gradient(int tensor) {
+    return tensor == GPI__L_DA ? GPI__OF_DA : GPI__OF_DB;
+}
+static int gpi__has_formula_of(const gpi__layer_task *task, int tensor) {
+    return GPI__FORMULA(&task->formulas[gpi__nth_of_gradient(tensor)]) != NULL;
 }
 
 static int gpi__makes_factors(const gpi__layer_task *task) {
@@ -129,15 +142,14 @@ static int gpi__makes_factors(const gpi__layer_task *task) {
 
 /* The formula that an operand belongs to: the first that reads or assigns it, else any. NULL: there is none. */
 static const gpi__kept_formula *gpi__layers_formula_with(const gpi__layer_task *task, int place) {
-    const gpi__kept_formula *all[3], *any = NULL;
+    const gpi__kept_formula *kept, *any = NULL;
     int i;
-    all[0] = GPI__FORMULA(task);
-    all[1] = GPI__FORMULA(&task->made[0]);
-    all[2] = GPI__FORMULA(&task->made[1]);
-    for (i = 0; i < 3; i++) {
-        if (all[i] && all[i]->placed.formula->operands[place].used)
-            return all[i];
-        any = any ? any : all[i];
+    for (i = 0; i < GPI__LAYER_FORMULAS + 2; i++) {
+        kept = i < GPI__LAYER_FORMULAS ? GPI__FORMULA(&task->formulas[i])
+                                       : GPI__FORMULA(&task->made[i - GPI__LAYER_FORMULAS]);
+        if (kept && kept->placed.formula->operands[place].used)
+            return kept;
+        any = any ? any : kept;
     }
     return any;
 }
@@ -251,8 +263,6 @@ static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
     static const int8_t pairs[][2] = {
         {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
     size_t i;
-    if (task->goes_through && (tensor == GPI__L_BEFORE || tensor == GPI__L_SCALE_BEFORE))
-        tensor = (tensor == GPI__L_BEFORE ? GPI__L_A : GPI__L_SCALE_A) + task->goes_through - 1;
     for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
         if (tensor == pairs[i][0] || tensor == pairs[i][1])
             return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
@@ -265,7 +275,7 @@ static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int ten
     int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
     if (place >= 0) {
         const gpi__formula *formula = gpi__layers_formula_with(task, place)->placed.formula;
-        snprintf(room, 128, "%s%s[%d] (of %s)", gpi__reads_befores_operands(task) ? "before->" : "",
+        snprintf(room, 128, "%s%s[%d] (of %s)", gpi__has_befores_formula(task) ? "before->" : "",
                  is_scale ? "operand_scales" : "operands", place,
                  formula->names + formula->operands[place].name);
         return room;

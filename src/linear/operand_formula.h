@@ -1,18 +1,9 @@
 /* A and B of a layer that text makes. The layer is one of what they make, and at the end what is stored is put in its place: each step that
-   multiplies one of both makes it again. dA or dB goes through the gradient of its text, as dA does through that of a layer before. */
+   multiplies one of both makes it again. dA and dB go through the gradients of their texts, as dA does through that of a layer before. */
 #ifndef GEMMEPI_LINEAR_OPERAND_FORMULA_H
 #define GEMMEPI_LINEAR_OPERAND_FORMULA_H
 
 #include "before_formula.h"
-
-typedef struct gpi__layers_made {
-    int is_given;                /* 0: nothing is made, and nothing else counts */
-    gpi__problem problem;        /* whose made is the layer's, folded, with a reference for each formula */
-    gpi__desc_of_made own;       /* in the caller's order */
-    int factor;                  /* A or B, through whose text its gradient goes */
-    gemmepi_linear_desc through; /* and this text as that of a layer before */
-    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
-} gpi__layers_made;
 
 /* Whether A's or B's text, folded, reads an operand. */
 static int gpi__text_reads(const gpi__layers_made *made, int factor, int operand) {
@@ -25,19 +16,24 @@ static const char *gpi__factor_name(const gemmepi_linear_desc *desc, int factor)
     return gpi__operand_names[(desc->order == GEMMEPI_COLUMN_MAJOR) != (factor == GPI__B) ? GPI__B : GPI__A];
 }
 
-/* Names, and that texts of a and b read inputs alone. */
-static gemmepi_status gpi__check_texts_operands(const gemmepi_linear_desc *desc,
-                                                const gpi__layers_made *made) {
-    gemmepi_status status = gpi__check_layers_operands(desc);
-    int i, factor;
-    for (i = 0; i < desc->operand_count && !status; i++)
-        for (factor = GPI__A; factor <= GPI__B; factor++)
-            if (gpi__text_reads(made, factor, i) && gpi__layers_role(&desc->operands[i]) != GPI__IS_INPUT)
-                return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "desc.%s.formula reads %s; names that begin with dy_ are those of gradients "
-                                 "that come in: choose another name",
-                                 gpi__factor_name(desc, factor), desc->operands[i].name);
-    return status;
+/* That texts of a and b read inputs alone, whose gradients are none of the layer's own formula. */
+static gemmepi_status gpi__check_texts_operands(const gemmepi_linear_desc *desc, gpi__layers_made *made) {
+    int i, factor, of;
+    for (i = 0; i < desc->operand_count; i++) {
+        int role = gpi__layers_role(&desc->operands[i]);
+        of = role == GPI__IS_GRADIENT ? gpi__gradient_of(desc, i) : i;
+        for (factor = GPI__A; factor <= GPI__B; factor++) {
+            if (!gpi__text_reads(made, factor, of))
+                continue;
+            GPI__INVALID_IF(of == i && role != GPI__IS_INPUT,
+                            "desc.%s.formula reads %s; names that begin with dy_ are those of gradients "
+                            "that come in: choose another name",
+                            gpi__factor_name(desc, factor), desc->operands[i].name);
+            if (of != i)
+                gpi__put_placeholder(&made->own.operands[i]);
+        }
+    }
+    return GEMMEPI_OK;
 }
 
 /* desc: the caller's; layer: the same, folded, of which a and b become what is multiplied. */
@@ -87,12 +83,16 @@ static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc
     for (i = 0; i < desc->operand_count; i++) {
         const gemmepi_operand *operand = &desc->operands[i];
         int of = gpi__layers_role(operand) == GPI__IS_GRADIENT ? gpi__gradient_of(desc, i) : -1;
+        const char *name = of < 0 ? "" : desc->operands[of].name;
         int in_a = of >= 0 && gpi__text_reads(made, GPI__A, of),
-            in_b = of >= 0 && gpi__text_reads(made, GPI__B, of);
+            in_b = of >= 0 && gpi__text_reads(made, GPI__B, of),
+            in_own = of >= 0 && desc->formula && gpi__place_of_name(desc->formula, name) >= 0;
         const char *factor = gpi__factor_name(desc, in_b ? GPI__B : GPI__A);
-        GPI__UNSUPPORTED_IF(in_a && in_b,
-                            "desc.operands[%d] is %s, but desc.a.formula and desc.b.formula both read %s", i,
-                            operand->name, desc->operands[of].name);
+        GPI__UNSUPPORTED_IF(in_a + in_b + in_own > 1,
+                            "desc.operands[%d] is %s, but desc.%s.formula and desc.%s both read %s: list %s "
+                            "twice, under two names, and add their gradients",
+                            i, operand->name, in_a && in_b ? "a" : factor,
+                            in_a && in_b ? "b.formula" : "formula", name, name);
         GPI__INVALID_IF(
             (in_a || in_b) && !(flags & (in_a ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)),
             "desc.operands[%d] is %s, but desc.flags has no LINEAR_D%s, with which the gradients of "
@@ -100,109 +100,78 @@ static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc
             i, operand->name, factor[0] == 'a' ? "A" : "B", factor);
         GPI__INVALID_IF(of >= 0 && !in_a && !in_b && !desc->formula,
                         "desc.operands[%d] is %s, but no formula of this backward reads %s", i, operand->name,
-                        desc->operands[of].name);
+                        name);
     }
     return GEMMEPI_OK;
 }
 
-/* What a gradient through the text of A or B is not for. flags: folded. */
-static gemmepi_status gpi__check_through_text(const gemmepi_linear_desc *desc, const gpi__layers_made *made,
-                                              uint64_t flags) {
-    const char *name = gpi__factor_name(desc, made->factor), *of = name[0] == 'a' ? "A" : "B";
-    gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
-    int i;
-    GPI__INVALID_IF(
-        gpi__is_packed((int)stored) || stored == GEMMEPI_I8,
-        "desc.flags has LINEAR_D%s, but desc.%s.dtype is %s, a type without a gradient: leave the "
-        "flag out",
-        of, name, gpi__dtype(stored)->name);
-    GPI__UNSUPPORTED_IF(
-        desc->formula,
-        "desc.flags has LINEAR_D%s, and desc.formula and desc.%s.formula are both given, but a "
-        "backward has one formula's gradient: leave the flag out, and derive the text of %s "
-        "with gemmepi_derive",
-        of, name, name);
-    GPI__INVALID_IF(flags & (made->factor == GPI__A ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB),
-                    "desc.flags has ACCUMULATE_D%s with desc.%s.formula, but d%s is overwritten by what goes "
-                    "through it: leave the flag out",
-                    of, name, name);
-    for (i = 0; i < desc->operand_count; i++) {
-        int role = gpi__layers_role(&desc->operands[i]);
-        GPI__UNSUPPORTED_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
-                            "desc.operands[%d] (of %s) is that of an output, which LINEAR_D%s through "
-                            "desc.%s.formula does not go with",
-                            i, desc->operands[i].name, of, name);
-    }
-    return GEMMEPI_OK;
-}
-
-/* The operands as the text has them, whose widths count from what is stored. */
-static void gpi__list_through_text(const gemmepi_linear_desc *desc, gpi__layers_made *made, int exchanged) {
-    int i, other,
-        width = made->problem.made[made->factor].formula->placed.formula->operands[GPI__RESULT].width;
-    for (i = 0; i < desc->operand_count; i++) {
-        made->operands[i] = desc->operands[i];
-        if (gpi__layers_role(&desc->operands[i]) == GPI__IS_INPUT && !gpi__text_reads(made, made->factor, i))
-            gpi__put_placeholder(&made->operands[i]);
-        other = 0; /* those of a third width have been refused */
-        gpi__count_from_value(&made->operands[i], exchanged, width, &other);
-    }
-}
-
-/* The text of A or B as the formula of a layer before. layer: folded. */
-static void gpi__fill_through_text(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
-                                   gpi__layers_made *made) {
-    const char *name = gpi__factor_name(desc, made->factor);
+/* The text of A or B as the formula of a layer before, that has `operands`, whose widths count from what is stored: those that the text
+   reads, and their gradients. flags: folded. */
+static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, const gpi__layers_made *made,
+                                               int factor, uint64_t flags,
+                                               gemmepi_operand operands[GPI__FORMULA_OPERANDS]) {
+    const char *name = gpi__factor_name(desc, factor);
     const gemmepi_matrix *stored = name[0] == 'a' ? &desc->a : &desc->b;
-    gemmepi_linear_desc *through = &made->through;
-    memset(through, 0, sizeof *through);
-    through->order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
-    through->batch = 1;
-    through->a.dtype = through->y.dtype = (made->factor == GPI__A ? &layer->a : &layer->b)->dtype;
-    through->formula = stored->formula;
-    through->formula_value = name;
-    through->operands = made->operands;
-    through->operand_count = desc->operand_count;
-    through->flags = GEMMEPI_LINEAR_SAVED;
-    gpi__list_through_text(desc, made, through->order == GEMMEPI_COLUMN_MAJOR);
-    layer->before = through;
+    int width = made->problem.made[factor].formula->placed.formula->operands[GPI__RESULT].width, i, of;
+    gemmepi_linear_desc through;
+    memset(&through, 0, sizeof through);
+    through.order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
+    through.batch = 1;
+    through.a.dtype = through.y.dtype = (name[0] == 'a' ? &made->own.desc.a : &made->own.desc.b)->dtype;
+    through.formula = stored->formula;
+    through.formula_value = name;
+    through.operands = operands;
+    through.operand_count = desc->operand_count;
+    through.flags = GEMMEPI_LINEAR_SAVED;
+    if (flags & (factor == GPI__A ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB))
+        through.flags |= GEMMEPI_ACCUMULATE_DA;
+    for (i = 0; i < desc->operand_count; i++) {
+        int role = gpi__layers_role(&desc->operands[i]), other = 0; /* a third width has been refused */
+        operands[i] = desc->operands[i];
+        of = role == GPI__IS_GRADIENT ? gpi__gradient_of(desc, i) : i;
+        if (!gpi__text_reads(made, factor, of))
+            gpi__put_placeholder(&operands[i]);
+        gpi__count_from_value(&operands[i], through.order == GEMMEPI_COLUMN_MAJOR, width, &other);
+    }
+    return through;
 }
 
-/* Of backward: what is refused, and which text dA or dB goes through. layer: folded. */
-static gemmepi_status gpi__start_through_text(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
-                                              gpi__layers_made *made, gpi__layer_task *task) {
+/* Of backward: what is refused, and whose gradients go through texts. layer: folded. */
+static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
+                                               const gemmepi_linear_desc *layer, const gpi__layers_made *made,
+                                               gpi__layer_task *task) {
     const gpi__made *texts = made->problem.made;
-    int of_a, of_b;
     gemmepi_status status;
+    int i;
     if (!made->is_given)
         return GEMMEPI_OK;
-    of_a = texts[GPI__A].formula && layer->flags & GEMMEPI_LINEAR_DA;
-    of_b = texts[GPI__B].formula && layer->flags & GEMMEPI_LINEAR_DB;
-    GPI__UNSUPPORTED_IF(desc->before,
-                        "desc.before is given, and desc.%s.formula: leave before NULL, and give that layer's "
-                        "backward d%s as its dy",
-                        desc->a.formula ? "a" : "b", task->exchanged ? "b" : "a");
-    GPI__UNSUPPORTED_IF(
-        of_a && of_b,
-        "desc.flags has LINEAR_DA and LINEAR_DB, and desc.a.formula and desc.b.formula are both "
-        "given, but a backward has one formula's gradient: leave one of the flags out");
+    GPI__UNSUPPORTED_IF(desc->before && (texts[GPI__A].formula || desc->before->formula),
+                        "desc.before%s is given, and desc.%s.formula: leave before NULL, and give that "
+                        "layer's backward d%s as its dy",
+                        desc->before->formula ? "->formula" : "",
+                        gpi__factor_name(desc, texts[GPI__A].formula ? GPI__A : GPI__B),
+                        gpi__factor_name(desc, GPI__A));
     status = gpi__check_texts_gradients(desc, made, layer->flags);
-    if (status || (!of_a && !of_b))
-        return status;
-    made->factor = of_a ? GPI__A : GPI__B;
-    status = gpi__check_through_text(desc, made, layer->flags);
-    if (status)
-        return status;
-    gpi__fill_through_text(desc, layer, made);
-    task->goes_through = 1 + made->factor;
-    return GEMMEPI_OK;
+    for (i = GPI__A; i <= GPI__B && !status; i++) {
+        const char *name = gpi__factor_name(desc, i);
+        gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
+        if (!texts[i].formula || !(layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)))
+            continue;
+        GPI__INVALID_IF(
+            gpi__is_packed((int)stored) || stored == GEMMEPI_I8,
+            "desc.flags has LINEAR_D%s, but desc.%s.dtype is %s, a type without a gradient: leave the "
+            "flag out",
+            name[0] == 'a' ? "A" : "B", name, gpi__dtype(stored)->name);
+        task->goes_through |= 1 << i;
+    }
+    return status;
 }
 
 static gemmepi_status gpi__draft_through_text(gpi__draft *draft, const gemmepi_allocator *allocator) {
     uint32_t uses = 0;
     int64_t columns;
     gemmepi_status status;
-    draft->is_before = draft->said.desc.is_of_operand = draft->said.desc.without_result = 1;
+    draft->said.desc.is_of_operand = draft->said.desc.without_result = 1;
     status = gpi__read_formula(draft, allocator, &columns, &uses);
     if (!status)
         status = gpi__draft_gradients(draft);
@@ -228,57 +197,63 @@ static gemmepi_status gpi__in_words_of_text(gemmepi_status status, const char *f
 }
 
 /* dA's product, or dB's: its problem, with the gradient of the text. */
-static gemmepi_status gpi__convert_through_text(gemmepi_context *context, const gemmepi_linear_desc *layer,
-                                                const gpi__layers_made *made, size_t alignment,
+static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, int factor,
                                                 gpi__layer_task *task, gpi__problem *problem) {
-    int is_a = made->factor == GPI__A, to = is_a ? GPI__L_DA : GPI__L_DB;
-    int of = task->exchanged ? !made->factor : made->factor; /* as the caller has it */
+    const gemmepi_allocator *allocator = &wish->context->allocator;
+    const gemmepi_linear_desc *layer = wish->folded;
+    const gpi__layers_made *made = wish->made;
+    int of = task->exchanged ? !factor : factor; /* as the caller has it */
     const gpi__view *stored = &made->own.stored[of];
-    gpi__layer_task of_text;
+    const gemmepi_matrix *gradient = factor == GPI__A ? &layer->da : &layer->db;
+    int8_t *beside = task->formulas[GPI__OF_DA + factor].beside;
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gemmepi_linear_desc through = gpi__text_as_before(wish->desc, made, factor, layer->flags, operands);
+    gpi__layer_task of_text = *task;
     gpi__draft *draft;
     gemmepi_status status;
-    task->views[GPI__L_BEFORE] = *stored;
-    task->views[GPI__L_BEFORE].transposed = 0;
-    task->views[GPI__L_SCALE_BEFORE] = made->own.scales[of];
-    of_text = *task;
+    of_text.views[GPI__L_BEFORE] = *stored;
+    of_text.views[GPI__L_SCALE_BEFORE] = made->own.scales[of];
+    of_text.views[GPI__L_DA + factor].ld = gradient->ld;
+    of_text.views[GPI__L_DA + factor].dtype = of_text.g_dtype = (int32_t)gradient->dtype;
     of_text.m = stored->lines;
     of_text.n = stored->length;
     of_text.batch = 1;
-    of_text.g_dtype = (int32_t)(is_a ? layer->da.dtype : layer->db.dtype);
-    draft = gpi__new_draft(&context->allocator, &made->through, &of_text);
+    draft = gpi__new_draft(allocator, &through, &of_text);
     if (!draft)
         return GEMMEPI_OUT_OF_MEMORY;
-    status = gpi__draft_through_text(draft, &context->allocator);
+    draft->through = GPI__L_DA + factor;
+    status = gpi__draft_through_text(draft, allocator);
     if (!status)
-        status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
-    memcpy(task->beside, draft->beside, sizeof task->beside);
-    gpi__delete(&context->allocator, draft);
-    gpi__forget_unread_before(task);
-    task->views[to] = problem->views[GPI__D];
-    task->views[to].transposed = is_a ? layer->a.transposed : layer->b.transposed;
-    task->has_befores_formula = 1;
+        status = gpi__convert_through_draft(wish, draft, problem);
+    memcpy(beside, draft->beside, sizeof draft->beside);
+    if (beside[0] == GPI__L_BEFORE)
+        beside[0] = (int8_t)(GPI__L_A + factor);
+    gpi__delete(allocator, draft);
+    task->views[GPI__L_DA + factor] = problem->views[GPI__D];
+    task->views[GPI__L_DA + factor].transposed = (factor == GPI__A ? &layer->a : &layer->b)->transposed;
     return gpi__in_words_of_text(status, gpi__operand_names[of]);
 }
 
 /* >>the end */
 
 /* Puts what is stored in the place of what is made of it. Where something was wrong the references are given back. */
-static gemmepi_status gpi__finish_layers_operands(gemmepi_context *context, gemmepi_status status,
-                                                  const gemmepi_linear_desc *desc, gpi__layers_made *made,
-                                                  gpi__layer_task *task, gpi__problem *problem) {
+static gemmepi_status gpi__finish_layers_operands(const gpi__layers_wish *wish, gemmepi_status status,
+                                                  gpi__layer_task *task, gpi__layer_problems *problems) {
+    const gpi__layers_made *made = wish->made;
+    gpi__problem *problem = &problems->of[GPI__OF_FIRST];
     gemmepi_matmul_desc listed;
     int i;
     if (!made->is_given)
         return status;
     memset(&listed, 0, sizeof listed);
-    listed.operands = desc->operands;
-    listed.operand_count = desc->operand_count;
-    for (i = GPI__A; i <= GPI__B && !status && !task->goes_through; i++)
+    listed.operands = wish->desc->operands;
+    listed.operand_count = wish->desc->operand_count;
+    for (i = GPI__A; i <= GPI__B && !status; i++)
         status = gpi__check_apart(&listed, problem->formula, made->problem.made[i].formula);
     if (status) {
-        gpi__drop_formulas(context, &made->problem);
-        gpi__drop_formulas(context, problem);
-        memset(problem, 0, sizeof *problem);
+        gpi__drop_formulas(wish->context, &made->problem);
+        gpi__drop_layers_formulas(wish->context, problems);
+        memset(problems, 0, sizeof *problems);
         return status;
     }
     for (i = GPI__A; i <= GPI__B; i++) {

@@ -4,12 +4,12 @@
 
 #include "backward.h"
 
-static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__problem *formula) {
+static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__layer_problems *problems) {
     const gpi__layer_task *task = &layer->task;
     gpi__step *step;
     gemmepi_matmul_desc desc;
-    if (task->formula)
-        return gpi__add_formula_step(layer, formula, GPI__L_Y, "Y");
+    if (gpi__has_own_formula(task))
+        return gpi__add_formula_step(layer, &problems->of[GPI__OF_FIRST], GPI__L_Y, "Y");
     step = gpi__new_step(layer, GPI__STEP_PRODUCT, "Y");
     desc = gpi__layer_product(task, step);
     desc.d = gpi__layer_matrix(task, GPI__L_Y);
@@ -36,13 +36,13 @@ static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__pro
     return gpi__build_product_step(layer, step, &desc);
 }
 
-/* The plan's task has a reference of its own: one-shot calls find the plan by it. */
-static void gpi__drop_layers_formula(const gpi__linear_plan *layer) {
-    gpi__problem formula;
-    memset(&formula, 0, sizeof formula);
-    formula.formula = layer->task.formula;
-    memcpy(formula.made, layer->task.made, sizeof formula.made);
-    gpi__drop_formulas(layer->base.context, &formula);
+/* The plan's task has references of its own: one-shot calls find the plan by it. */
+static void gpi__drop_plans_formulas(const gpi__linear_plan *layer) {
+    int i;
+    for (i = 0; i < GPI__LAYER_FORMULAS; i++)
+        gpi__drop_one(layer->base.context, GPI__FORMULA(&layer->task.formulas[i]));
+    for (i = GPI__A; i <= GPI__B; i++)
+        gpi__drop_one(layer->base.context, GPI__FORMULA(&layer->task.made[i]));
 }
 
 static void gpi__destroy_layer(gemmepi_plan *destroyed) {
@@ -59,7 +59,7 @@ static void gpi__destroy_layer(gemmepi_plan *destroyed) {
         if (layer->steps[i].copy)
             gpi__release_plan(&layer->steps[i].copy->base);
     }
-    gpi__drop_layers_formula(layer);
+    gpi__drop_plans_formulas(layer);
     gpi__delete(&layer->base.context->allocator, layer);
 }
 
@@ -100,8 +100,9 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
 }
 
 static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__layer_task *task,
-                                        const gpi__problem *formula) {
+                                        const gpi__layer_problems *problems) {
     gpi__linear_plan *layer = (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer);
+    int i;
     if (!layer)
         return NULL;
     layer->base =
@@ -109,7 +110,8 @@ static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__lay
                        gpi__destroy_layer);
     layer->base.is_beside = 1;
     layer->task = *task;
-    gpi__hold_formulas(context, formula);
+    for (i = 0; i < GPI__LAYER_FORMULAS; i++)
+        gpi__hold_formulas(context, &problems->of[i]);
     return layer;
 }
 
@@ -119,15 +121,15 @@ static gemmepi_status gpi__finish_layer(gpi__linear_plan *layer, gemmepi_status 
     return gpi__finish_plan(&layer->base, status, result);
 }
 
-/* A plan of steps. formula: the problem that gpi__convert_layer left beside the task. */
+/* A plan of steps. problems: what gpi__convert_layer left beside the task. */
 static gemmepi_status gpi__build_steps(gemmepi_context *context, const gpi__layer_task *task,
-                                       const gpi__problem *formula, gemmepi_plan **result) {
-    gpi__linear_plan *layer = gpi__new_layer(context, task, formula);
+                                       const gpi__layer_problems *problems, gemmepi_plan **result) {
+    gpi__linear_plan *layer = gpi__new_layer(context, task, problems);
     if (!layer)
         return GEMMEPI_OUT_OF_MEMORY;
     return gpi__finish_layer(layer,
-                             gpi__is_backward(task) ? gpi__build_backward(layer, formula)
-                                                    : gpi__build_forward(layer, formula),
+                             gpi__is_backward(task) ? gpi__build_backward(layer, problems)
+                                                    : gpi__build_forward(layer, problems),
                              result);
 }
 

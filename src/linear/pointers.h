@@ -12,7 +12,7 @@ static int gpi__is_given_g(const gpi__layer_task *task) {
 /* The arguments that operands are listed in. */
 static const gemmepi_linear_args *gpi__args_of_operands(const gpi__layer_task *task,
                                                         const gemmepi_linear_args *args) {
-    return gpi__reads_befores_operands(task) ? args->before : args;
+    return gpi__has_befores_formula(task) ? args->before : args;
 }
 
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args,
@@ -40,10 +40,6 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
     inputs[GPI__L_SCALE_DY] = args->scale_dy;
     inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
     inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
-    if (task->goes_through) {
-        inputs[GPI__L_BEFORE] = inputs[GPI__L_A + task->goes_through - 1];
-        inputs[GPI__L_SCALE_BEFORE] = inputs[GPI__L_SCALE_A + task->goes_through - 1];
-    }
     memset(pointers, 0, GPI__L_ALL * sizeof(void *));
     memcpy(pointers, inputs, sizeof inputs);
     if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operands)
@@ -59,8 +55,7 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
     GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before,
                     "args.before is given, but desc.before is NULL");
     GPI__INVALID_IF(
-        !task->goes_through &&
-            (gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) &&
+        (gpi__layer_has(task, GPI__L_BEFORE) || (gpi__has_befores_formula(task) && task->operand_count)) &&
             !args->before,
         "args.before is NULL; this backward needs it, as desc.before is given");
     if (!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
@@ -68,7 +63,7 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
                          args->operands ? "operands" : "operand_scales");
     if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
-        const char *of = gpi__reads_befores_operands(task) ? "before->" : "";
+        const char *of = gpi__has_befores_formula(task) ? "before->" : "";
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
                          of, of, (int)task->operand_count);
@@ -164,7 +159,7 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "args.%s is given (%p), but desc%s has no scale.mode for it",
                          gpi__layer_pointers_name(task, tensor, room), pointer,
-                         gpi__reads_befores_operands(task) ? ".before" : "");
+                         gpi__has_befores_formula(task) ? ".before" : "");
     return GEMMEPI_OK;
 }
 

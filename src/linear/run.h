@@ -22,9 +22,16 @@ typedef struct gpi__step_operands {
     const float *scales[GPI__FORMULA_OPERANDS];
 } gpi__step_operands;
 
+/* Which of the layer's formulas a step has, if any. */
+static const gpi__step_formula *gpi__formula_of_step(const gpi__layer_task *task, const gpi__step *step) {
+    int d = step->sources[GPI__D];
+    return &task->formulas[d == GPI__L_DA || d == GPI__L_DB ? gpi__nth_of_gradient(d) : GPI__OF_FIRST];
+}
+
 /* to: for as long as the arguments are used. */
-static void gpi__point_operands(const gpi__layer_task *task, const gpi__layer_run *run,
+static void gpi__point_operands(const gpi__layer_task *task, const gpi__step *step, const gpi__layer_run *run,
                                 gpi__step_operands *to, gpi__arguments *arguments) {
+    const gpi__step_formula *own = gpi__formula_of_step(task, step);
     int i, j, tensor;
     memset(to, 0, sizeof *to);
     for (i = 0; i < task->operand_count; i++) {
@@ -33,8 +40,8 @@ static void gpi__point_operands(const gpi__layer_task *task, const gpi__layer_ru
         if (gpi__layer_has(task, GPI__L_OPERANDS + i) && gpi__is_layers_number(task, GPI__L_OPERANDS + i))
             memcpy(&arguments->numbers[i], to->operands[i], sizeof(double));
     }
-    for (j = 0; j < (int)sizeof task->beside && task->beside[j] >= 0; j++, i++) {
-        tensor = task->beside[j];
+    for (j = 0; own->formula && j < (int)sizeof own->beside && own->beside[j] >= 0; j++, i++) {
+        tensor = own->beside[j];
         to->operands[i] = run->sources[tensor];
         if (tensor <= GPI__L_DY)
             to->scales[i] = (const float *)run->sources[GPI__L_SCALE_OF(tensor)];
@@ -90,7 +97,7 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
         return GEMMEPI_OK;
     gpi__point_step(step, problem, run, &arguments);
     if (GPI__FORMULA(problem) || gpi__makes_operands(problem))
-        gpi__point_operands(&layer->task, run, &operands, &arguments);
+        gpi__point_operands(&layer->task, step, run, &operands, &arguments);
 #ifndef GEMMEPI_NO_HOST
     if (layer->base.context->is_host)
         return gpi__run_on_host(problem, &arguments, NULL, &layer->base.context->allocator);

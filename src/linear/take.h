@@ -24,7 +24,7 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
 
 /* >>with a formula */
 
-/* The problem of what a draft is: to be given to gpi__drop_formulas. */
+/* The problem of what a draft is. */
 static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft, size_t alignment,
                                          gpi__problem *problem) {
     const gemmepi_linear_desc *layer = draft->layer;
@@ -54,28 +54,25 @@ static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__dr
     return GEMMEPI_OK;
 }
 
-/* callers: the layer in the caller's order. */
-static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context,
-                                                  const gemmepi_linear_desc *callers,
-                                                  const gemmepi_linear_desc *folded, size_t alignment,
-                                                  gpi__layer_task *task, gpi__problem *problem) {
-    const gemmepi_allocator *allocator = &context->allocator;
-    gpi__draft *draft = gpi__new_draft(allocator, callers, task);
+/* The layer's own. */
+static gemmepi_status gpi__convert_layers_formula(const gpi__layers_wish *wish, gpi__layer_task *task,
+                                                  gpi__problem *problem) {
+    const gemmepi_allocator *allocator = &wish->context->allocator;
+    gpi__draft *draft = gpi__new_draft(allocator, wish->callers, task);
     gemmepi_status status;
     if (!draft)
         return GEMMEPI_OUT_OF_MEMORY;
-    status = gpi__check_layers_operands(callers);
-    if (!status)
-        status = gpi__is_backward(task) ? gpi__draft_backward(draft, allocator, folded, alignment, task)
-                                        : gpi__draft_forward(draft);
+    status = gpi__is_backward(task)
+                 ? gpi__draft_backward(draft, allocator, wish->folded, wish->alignment, task)
+                 : gpi__draft_forward(draft);
     task->lacks_y = draft->said.graph.assigned[GPI__RESULT].node < 0;
     if (!status)
-        status = gpi__convert_workspace_limit(folded, task);
+        status = gpi__convert_workspace_limit(wish->folded, task);
     if (!status)
-        status = gpi__convert_draft(context, draft, alignment, problem);
+        status = gpi__convert_draft(wish->context, draft, wish->alignment, problem);
     if (!status && !gpi__is_backward(task))
         gpi__convert_y_view(task, problem);
-    memcpy(task->beside, draft->beside, sizeof task->beside);
+    memcpy(task->formulas[GPI__OF_FIRST].beside, draft->beside, sizeof draft->beside);
     gpi__delete(allocator, draft);
     return status;
 }
@@ -167,23 +164,44 @@ static gemmepi_status gpi__check_layer_desc(const gemmepi_linear_desc **desc, in
     return status || !backward ? status : gpi__check_layer_flags(*desc, 1);
 }
 
-/* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
-   one, to be given to gpi__drop_formulas. */
+/* The problems of the steps with a formula. */
+static gemmepi_status gpi__convert_step_formulas(const gpi__layers_wish *wish, gpi__layer_task *task,
+                                                 gpi__layer_problems *problems) {
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    if (wish->folded->formula)
+        status = gpi__convert_layers_formula(wish, task, &problems->of[GPI__OF_FIRST]);
+    if (!status && wish->folded->before && wish->folded->before->formula)
+        status = gpi__convert_befores_formula(wish, task, &problems->of[GPI__OF_DA]);
+    for (i = GPI__A; i <= GPI__B && !status; i++)
+        if (task->goes_through >> i & 1)
+            status = gpi__convert_through_text(wish, i, task, &problems->of[GPI__OF_DA + i]);
+    for (i = 0; i < GPI__LAYER_FORMULAS; i++)
+        task->formulas[i].formula = problems->of[i].formula;
+    return status;
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. problems: of the direction's steps with a formula. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                          int backward, size_t alignment, gpi__layer_task *task,
-                                         gpi__problem *problem) {
+                                         gpi__layer_problems *problems) {
     gemmepi_linear_desc layer, callers, changed[2], before;
     gpi__layers_made made;
+    gpi__layers_wish wish = {context, NULL, &callers, &layer, &made, alignment};
     gemmepi_status status;
     memset(task, 0, sizeof *task);
-    memset(problem, 0, sizeof *problem);
+    memset(problems, 0, sizeof *problems);
     if (!desc)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     status = gpi__check_layer_desc(&desc, backward, changed);
     if (status)
         return status;
+    wish.desc = desc;
     layer = gpi__fold_layer(desc);
-    status = gpi__make_layers_operands(context, desc, alignment, &layer, &made);
+    if (GPI__FORMULA(desc) || gpi__layer_makes_operands(desc))
+        status = gpi__check_layers_operands(desc);
+    if (!status)
+        status = gpi__make_layers_operands(context, desc, alignment, &layer, &made);
     if (status)
         return status;
     callers = layer;
@@ -192,7 +210,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     if (!backward)
         layer.before = NULL;
     else if (!status)
-        status = gpi__start_through_text(desc, &layer, &made, task);
+        status = gpi__start_through_texts(desc, &layer, &made, task);
     if (!status)
         status = gpi__convert_forward(&layer, backward, alignment, task);
     if (!status)
@@ -205,14 +223,9 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     if (!status && backward && !layer.formula)
         status = gpi__convert_gradients(&layer, 0, alignment, task);
     task->operand_count = GPI__FORMULA(&layer) || made.is_given ? layer.operand_count : 0;
-    if (!status && GPI__FORMULA(&layer))
-        status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
-    if (GPI__HAS_FORMULAS && !status && task->goes_through)
-        status = gpi__convert_through_text(context, &layer, &made, alignment, task, problem);
-    else if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, task, GPI__L_DA))
-        status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
-    task->formula = problem->formula;
-    status = gpi__finish_layers_operands(context, status, desc, &made, task, problem);
+    if (GPI__HAS_FORMULAS && !status)
+        status = gpi__convert_step_formulas(&wish, task, problems);
+    status = gpi__finish_layers_operands(&wish, status, task, problems);
     if (!status)
         gpi__use_tensors(task, backward);
     if (!status && backward && layer.flags & GEMMEPI_LINEAR_FORWARD)

@@ -189,9 +189,8 @@ static gemmepi_status gpi__check_gradient(const gemmepi_linear_desc *layer, int 
 /* Whether dA's or dB's product has a formula, the gradient of that of the layer before or of its own text. */
 static int gpi__goes_through_formula(const gemmepi_linear_desc *layer, const gpi__layer_task *task,
                                      int tensor) {
-    if (task->goes_through)
-        return tensor == (task->goes_through == 1 + GPI__A ? GPI__L_DA : GPI__L_DB);
-    return tensor == GPI__L_DA && layer->before && layer->before->formula;
+    return (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
+           (tensor == GPI__L_DA && layer->before && layer->before->formula);
 }
 
 /* The product without terms that a gradient is. batch: the number of its items. */
@@ -291,13 +290,23 @@ static void gpi__write_layer(gpi__layer_task *task, int tensor) {
 
 /* Whether G needs P. */
 static int gpi__reads_p(const gpi__layer_task *task) {
+    const gpi__step_formula *own = &task->formulas[GPI__OF_FIRST];
     int i;
-    if (!gpi__has_own_formula(task) || task->formula->placed.formula->reads_value)
+    if (!gpi__has_own_formula(task) || own->formula->placed.formula->reads_value)
         return 1;
-    for (i = 0; i < (int)sizeof task->beside; i++)
-        if (task->beside[i] == GPI__L_PREACT)
+    for (i = 0; i < (int)sizeof own->beside; i++)
+        if (own->beside[i] == GPI__L_PREACT)
             return 1;
     return 0;
+}
+
+/* What the gradients of the texts of A and B read beside operands: A or B as it is stored, and what they add to. */
+static void gpi__use_beside_gradients(gpi__layer_task *task) {
+    int f, i;
+    for (f = GPI__OF_DA; f < GPI__LAYER_FORMULAS; f++)
+        for (i = 0; i < (int)sizeof task->formulas[f].beside; i++)
+            if (GPI__FORMULA(&task->formulas[f]) && task->formulas[f].beside[i] >= 0)
+                gpi__use_layer(task, task->formulas[f].beside[i]);
 }
 
 /* Which tensors this direction reads and writes. */
@@ -318,6 +327,8 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
         gpi__use_layer(task, GPI__L_RESIDUAL);
     if (backward && task->views[GPI__L_BEFORE].dtype)
         gpi__use_layer(task, GPI__L_BEFORE);
+    if (backward)
+        gpi__use_beside_gradients(task);
     if (!backward) {
         if (!task->lacks_y)
             gpi__write_layer(task, GPI__L_Y);

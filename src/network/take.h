@@ -193,7 +193,8 @@ static gemmepi_status gpi__convert_networks_layer(gemmepi_context *context, cons
     gpi__network_layer *to = &task->layers[i];
     gemmepi_linear_desc layer = gpi__bare_layer(desc, i);
     gpi__layer_task made;
-    gpi__problem problem;
+    gpi__layer_problems problems;
+    const gpi__problem *problem = &problems.of[GPI__OF_FIRST];
     gemmepi_status status;
     if (i + 1 < desc->layer_count) /* so that a formula's width is asked about below */
         layer.y.ld = 0;
@@ -201,16 +202,16 @@ static gemmepi_status gpi__convert_networks_layer(gemmepi_context *context, cons
         layer.flags |= gpi__keeps_p(desc, i) ? GEMMEPI_LINEAR_RECOMPUTE : 0;
         layer.flags |= i == 0 && desc->input_formula ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DA;
     }
-    status = gpi__convert_layer(context, &layer, backward, desc->alignment, &made, &problem);
+    status = gpi__convert_layer(context, &layer, backward, desc->alignment, &made, &problems);
     if (status)
         return gpi__in_networks_words(status, i);
-    *(backward ? &to->gradient : &to->formula) = GPI__FORMULA(&problem);
-    memcpy(to->beside[backward], made.beside, sizeof made.beside);
+    *(backward ? &to->gradient : &to->formula) = GPI__FORMULA(problem);
+    memcpy(to->beside[backward], made.formulas[GPI__OF_FIRST].beside, sizeof to->beside[backward]);
     if (backward) {
-        gpi__drop_one(context, GPI__FORMULA(&problem.made[0]));
+        gpi__drop_one(context, GPI__FORMULA(&problem->made[0]));
         return GEMMEPI_OK;
     }
-    to->made = GPI__FORMULA(&problem.made[0]);
+    to->made = GPI__FORMULA(&problem->made[0]);
     to->parameter = made.parameter;
     if (i == 0)
         task->x = made.views[GPI__L_A];

@@ -321,22 +321,19 @@ static void fill_layer(void) {
     d->operands = w.desc.operand_count ? w.list : NULL;
 }
 
-/* Through one formula there is a gradient. */
+/* Of A, of B or of both. */
 static void ask_for_gradients(void) {
-    int which, own = w.way == OWN_SAVED || w.way == OWN_RECOMPUTED;
-    int through = own ? -1 : !has_text(0) ? 1 : !has_text(1) ? 0 : rng_below(&w.random, 2);
+    int which, asks = rng_one_in(&w.random, 3) ? 1 << rng_below(&w.random, 2) : 3;
     for (which = 0; which < 2; which++) {
         piece *t = &w.sides[which].stored;
-        int is_sum = w.accumulates && !has_text(which);
-        if (has_text(which) && which != through)
-            continue;
-        w.desc.flags |= which ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DA;
-        if (is_sum)
-            w.desc.flags |= which ? GEMMEPI_ACCUMULATE_DB : GEMMEPI_ACCUMULATE_DA;
-        *(which ? &w.args.db : &w.args.da) = room_for_gradient(t, is_sum);
+        if (asks >> which & 1) {
+            w.desc.flags |= which ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DA;
+            if (w.accumulates)
+                w.desc.flags |= which ? GEMMEPI_ACCUMULATE_DB : GEMMEPI_ACCUMULATE_DA;
+            *(which ? &w.args.db : &w.args.da) = room_for_gradient(t, w.accumulates);
+        }
+        draw_operands(which, asks >> which & 1);
     }
-    draw_operands(0, through == 0);
-    draw_operands(1, through == 1);
 }
 
 static void run_layer(uint64_t seed) {
@@ -595,6 +592,47 @@ static void gradients_of_what_is_stored_in_16_and_8_bits_are_exact_where_all_is_
         }
 }
 
+/* >>a chain */
+
+/* dA through SILU of the layer before, where B is made, and where what is made of it is stored. */
+static void da_goes_through_the_layer_before_where_b_is_made(void) {
+    static double p[M * K], weights[K * N], made[K * N], dy[M * N], da[2][M * K];
+    int stored, i;
+    for (i = 0; i < M * K; i++)
+        p[i] = sin(i);
+    for (i = 0; i < K * N; i++)
+        weights[i] = cos(2 * i), made[i] = weights[i] * 3;
+    for (i = 0; i < M * N; i++)
+        dy[i] = sin(3 * i);
+    for (stored = 0; stored < 2; stored++) {
+        gemmepi_linear_desc desc, before;
+        gemmepi_linear_args args, args_before;
+        memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args);
+        memset(&before, 0, sizeof before), memset(&args_before, 0, sizeof args_before);
+        desc.m = M, desc.n = N, desc.k = K, desc.a.dtype = GEMMEPI_F64, desc.flags = GEMMEPI_LINEAR_DA;
+        desc.b.formula = stored ? NULL : "b * 3", desc.before = &before, args.before = &args_before;
+        before.m = M, before.n = K, before.k = 1, before.a.dtype = GEMMEPI_F64;
+        before.activation = GEMMEPI_SILU, before.flags = GEMMEPI_LINEAR_SAVED;
+        args.b = put(stored ? made : weights, sizeof made), args.dy = put(dy, sizeof dy);
+        args.da = put(p, sizeof p), args_before.preact = put(p, sizeof p);
+        CHECK(gemmepi_linear_backward(here->context, &desc, &args, NULL) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        fetch(da[stored], (char *)args.da, M * K);
+        gemmepi_free(here->context, (void *)args.b), gemmepi_free(here->context, (void *)args.dy);
+        gemmepi_free(here->context, args.da), gemmepi_free(here->context, (void *)args_before.preact);
+    }
+    for (i = 0; i < M * K; i++) {
+        double s = sigmoid(p[i]), sum = 0, want;
+        int j;
+        for (j = 0; j < N; j++)
+            sum += dy[i / K * N + j] * made[i % K * N + j];
+        want = sum * s * (1 + p[i] * (1 - s));
+        for (stored = 0; stored < 2; stored++)
+            CHECK(fabs(da[stored][i] - want) <= 1e-12 * (1 + fabs(want)), "%d: %.17g, not %.17g", i,
+                  da[stored][i], want);
+    }
+}
+
 /* >>without d */
 
 /* A loss by rows whose a is made is that of the same a stored: db, and with FORWARD the loss. */
@@ -653,7 +691,7 @@ static void a_loss_whose_a_is_made_has_the_gradients_of_one_that_is_stored(void)
 typedef struct refusal {
     const char *a, *b, *result;
     uint64_t flags;
-    unsigned gradients; /* bits: of x, of c */
+    unsigned gradients; /* bits: of x, of c, of s */
     const char *says;
 } refusal;
 
@@ -662,26 +700,28 @@ enum {
     DB = 2,
     WITH_BATCH = 4,
     WITH_I4 = 8,
-    ADDS = 16,
     COLUMN_MAJOR = 32,
     WITH_BEFORE = 64,
-    OUTPUT = 128
+    OUTPUT = 128,
+    BEFORES_FORMULA = 256
 };
 
 static uint64_t flags_of(uint64_t flags) {
-    return (flags & DA ? GEMMEPI_LINEAR_DA : 0) | (flags & DB ? GEMMEPI_LINEAR_DB : 0) |
-           (flags & ADDS ? GEMMEPI_ACCUMULATE_DA : 0) | GEMMEPI_LINEAR_DBIAS;
+    return (flags & DA ? GEMMEPI_LINEAR_DA : 0) | (flags & DB ? GEMMEPI_LINEAR_DB : 0) | GEMMEPI_LINEAR_DBIAS;
 }
 
 static void refused(const refusal *r) {
-    gemmepi_operand operands[5];
+    gemmepi_operand operands[7];
     gemmepi_linear_desc desc, before;
     gemmepi_plan *plan = NULL;
     gemmepi_status status;
-    int count = 2;
+    int count = 3;
     memset(&desc, 0, sizeof desc), memset(operands, 0, sizeof operands);
     operands[0].name = "x", operands[0].kind = GEMMEPI_PER_ROW, operands[0].dtype = GEMMEPI_F32;
     operands[1].name = "c", operands[1].kind = GEMMEPI_PER_COLUMN, operands[1].dtype = GEMMEPI_F32;
+    operands[2].name = "s", operands[2].kind = GEMMEPI_SCALAR, operands[2].dtype = GEMMEPI_F32;
+    if (r->gradients & 4)
+        operands[count] = operands[2], operands[count].name = "d_s", operands[count++].output = 1;
     if (r->gradients & 1)
         operands[count] = operands[0], operands[count].name = "d_x", operands[count++].output = 1;
     if (r->gradients & 2)
@@ -697,6 +737,9 @@ static void refused(const refusal *r) {
         desc.a.dtype = desc.b.dtype = GEMMEPI_I4, desc.n = 8, desc.k = 8;
     before = desc, before.a.formula = NULL, before.n = desc.k, before.k = 5;
     before.operands = NULL, before.operand_count = 0;
+    before.formula = r->flags & BEFORES_FORMULA ? "d = v * v" : NULL;
+    if (r->flags & WITH_BEFORE && r->flags & COLUMN_MAJOR)
+        before.m = desc.k, before.n = desc.n;
     if (r->flags & WITH_BEFORE)
         desc.before = &before;
     status = gemmepi_plan_linear_backward(here->context, &desc, &plan);
@@ -709,19 +752,20 @@ static void refused(const refusal *r) {
 static void what_backward_does_not_do_through_a_formula_is_refused_in_words(void) {
     static const refusal refusals[] = {
         {"a * x", NULL, NULL, DA | WITH_BATCH, 0, "desc.a.formula is given, but desc.batch is 2"},
-        {"a", "b * x", NULL, DA | DB, 0,
-         "desc.a.formula and desc.b.formula are both given, but a backward has one"},
         {"a", "b", NULL, DB | WITH_I4, 0, "desc.flags has LINEAR_DB, but desc.b.dtype is I4"},
         {"a", "b", NULL, DB | WITH_I4 | COLUMN_MAJOR, 0, "desc.flags has LINEAR_DB, but desc.b.dtype is I4"},
-        {"a * x", NULL, NULL, DB, 1, "desc.operands[2] is d_x, but desc.flags has no LINEAR_DA"},
-        {"a * x", NULL, NULL, DA, 2, "desc.operands[2] is d_c, but no formula of this backward reads c"},
-        {NULL, "b * c", NULL, DA, 2, "desc.operands[2] is d_c, but desc.flags has no LINEAR_DB"},
+        {"a * x", NULL, NULL, DB, 1, "desc.operands[3] is d_x, but desc.flags has no LINEAR_DA"},
+        {"a * x", NULL, NULL, DA, 2, "desc.operands[3] is d_c, but no formula of this backward reads c"},
+        {NULL, "b * c", NULL, DA, 2, "desc.operands[3] is d_c, but desc.flags has no LINEAR_DB"},
         {"a * x", "b", NULL, DA | WITH_I4, 0, "desc.flags has LINEAR_DA, but desc.a.dtype is I4"},
-        {"a * x", NULL, "d = v * v * c", DA, 0, "desc.formula and desc.a.formula are both given"},
-        {"a * x", NULL, NULL, DA | ADDS, 0, "desc.flags has ACCUMULATE_DA with desc.a.formula"},
+        {"a * s", "b * s", NULL, DA | DB, 4, "desc.a.formula and desc.b.formula both read s: list s twice"},
+        {"a * s", NULL, "d = v + s", DA, 4, "desc.a.formula and desc.formula both read s: list s twice"},
         {"a * x", NULL, NULL, DA | WITH_BEFORE, 0, "desc.before is given, and desc.a.formula"},
+        {NULL, "b * x", NULL, DB | COLUMN_MAJOR | WITH_BEFORE, 0, "desc.before is given, and desc.b.formula"},
+        {NULL, "b * x", NULL, DA | WITH_BEFORE | BEFORES_FORMULA, 0,
+         "desc.before->formula is given, and desc.b.formula"},
         {"a * x", NULL, NULL, DA | OUTPUT, 0,
-         "desc.operands[2] (of out) is an output, but desc.formula is NULL"},
+         "desc.operands[3] (of out) is an output, but desc.formula is NULL"},
         {"left(a) * right(a) * x", NULL, NULL, DA, 1, "desc.a.formula counts columns"},
         {"floor(a) * y", NULL, NULL, DA, 0, "desc.a.formula, column 12: y is not known here"},
         {"a * x", NULL, "d = v * x", DB, 0, "is read by two formulas"},
@@ -757,6 +801,7 @@ int main(int argc, char **argv) {
         RUN(layers_of_made_operands_and_their_gradients_are_what_differences_say);
         RUN(weights_in_4_bits_have_a_forward_and_pass_gradients_on);
         RUN(gradients_of_what_is_stored_in_16_and_8_bits_are_exact_where_all_is_whole);
+        RUN(da_goes_through_the_layer_before_where_b_is_made);
         RUN(a_loss_whose_a_is_made_has_the_gradients_of_one_that_is_stored);
         RUN(what_backward_does_not_do_through_a_formula_is_refused_in_words);
         RUN(explain_names_what_makes_the_operands);
