@@ -259,9 +259,10 @@ static void learn(network *net, int pixels, int epochs) {
         if ((epoch + 1) % (epochs < 10 ? 1 : epochs / 10))
             continue;
         check(gemmepi_download(context, &loss, net->loss, sizeof loss, NULL));
-        if (!(loss / (CHANNELS * batches * batch) < 1)) /* a NaN too */
+        const double mean = (double)loss / (CHANNELS * batches * batch);
+        if (!(mean < 1)) /* a NaN too */
             fail("learning", "the loss grows without bound");
-        printf("%4d epochs: %.2f dB\n", epoch + 1, -10 * log10(loss / (CHANNELS * batches * batch)));
+        printf("%4d epochs: %.2f dB\n", epoch + 1, -10 * log10(mean));
         fflush(stdout);
     }
 }

@@ -5,8 +5,19 @@
 #include "plan.h"
 
 /* Those that a network has once, and those that each layer has; operands come behind. */
-enum { GPI__N_X, GPI__N_Y, GPI__N_DY, GPI__N_DX, GPI__N_SAVED, GPI__N_ALONE };
-enum { GPI__N_W = GPI__N_ALONE, GPI__N_BIAS, GPI__N_DW, GPI__N_DBIAS, GPI__N_OPERANDS };
+enum {
+    GPI__N_X,
+    GPI__N_Y,
+    GPI__N_DY,
+    GPI__N_DX,
+    GPI__N_SAVED,
+    GPI__N_ALONE,
+    GPI__N_W = GPI__N_ALONE,
+    GPI__N_BIAS,
+    GPI__N_DW,
+    GPI__N_DBIAS,
+    GPI__N_OPERANDS
+};
 
 static const char *const gpi__network_names[GPI__N_OPERANDS] = {"x", "y",    "dy", "dx",   "saved",
                                                                 "w", "bias", "dw", "dbias"};

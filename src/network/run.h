@@ -16,7 +16,7 @@ typedef struct gpi__network_run {
 static void gpi__point_to_forward(const gpi__network_run *run, int i, gemmepi_linear_args *args) {
     const gpi__network_plan *network = run->network;
     memset(args, 0, sizeof *args);
-    args->a = i ? run->kept + network->y_at[i - 1] : run->at.alone[GPI__N_X];
+    args->a = i ? gpi__past(run->kept, network->y_at[i - 1]) : run->at.alone[GPI__N_X];
     args->b = run->at.of_layers[0][i];
     args->bias = run->at.of_layers[GPI__N_BIAS - GPI__N_W][i];
     args->operands = run->at.operands[i];
@@ -34,8 +34,8 @@ static gemmepi_status gpi__run_networks_forward(const gpi__network_run *run, int
     int is_last = i + 1 == network->task.layer_count;
     gemmepi_linear_args args;
     gpi__point_to_forward(run, i, &args);
-    args.y = is_last ? run->at.alone[GPI__N_Y] : run->kept + network->y_at[i];
-    args.preact = gpi__has_saved_p(network->forward[i]) ? run->kept + network->p_at[i] : NULL;
+    args.y = is_last ? run->at.alone[GPI__N_Y] : gpi__past(run->kept, network->y_at[i]);
+    args.preact = gpi__has_saved_p(network->forward[i]) ? gpi__past(run->kept, network->p_at[i]) : NULL;
     return gpi__row_of_layer(0)->run(network->forward[i], &args, 0, stream);
 }
 
@@ -45,15 +45,15 @@ static gemmepi_status gpi__run_networks_backward(const gpi__network_run *run, in
     int is_last = i + 1 == network->task.layer_count;
     gemmepi_linear_args args, before;
     gpi__point_to_forward(run, i, &args);
-    args.dy = is_last ? run->at.alone[GPI__N_DY] : run->between + network->g_at[i];
+    args.dy = is_last ? run->at.alone[GPI__N_DY] : gpi__past(run->between, network->g_at[i]);
     if (layer->flags & GEMMEPI_LINEAR_DA)
-        args.da = i ? run->between + network->g_at[i - 1] : run->at.alone[GPI__N_DX];
+        args.da = i ? gpi__past(run->between, network->g_at[i - 1]) : run->at.alone[GPI__N_DX];
     args.db = run->at.of_layers[GPI__N_DW - GPI__N_W][i];
     args.dbias = run->at.of_layers[GPI__N_DBIAS - GPI__N_W][i];
-    args.preact = gpi__has_saved_p(network->backward[i]) ? run->kept + network->p_at[i] : NULL;
+    args.preact = gpi__has_saved_p(network->backward[i]) ? gpi__past(run->kept, network->p_at[i]) : NULL;
     if (layer->has_before) {
         memset(&before, 0, sizeof before);
-        before.preact = run->kept + network->p_at[i - 1];
+        before.preact = gpi__past(run->kept, network->p_at[i - 1]);
         before.operands = run->at.operands[i - 1];
         args.before = &before;
     }
