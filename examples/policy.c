@@ -1,6 +1,6 @@
 /* A policy that learns to land: a network of 32 tanh twice over sees where its lander is, and chooses one of four engines. It is
-   trained by policy gradient (PPO) from the games that it plays, 256 at a time. The network is one kernel forward and one backward
-   on a GPU: gemmepi_network. The last column of its result is what it believes a game is still worth, against which what
+   trained by policy gradient (PPO) from the games that it plays, 256 at a time. The network is a call forward and a call
+   backward: gemmepi_network. The last column of its result is what it believes a game is still worth, against which what
    happens is judged.
 
    It prints how many landings succeed while it learns, then plays 256 games by the most probable engine, and draws one of them.

@@ -39,9 +39,10 @@ typedef struct gemmepi_network_layer {
    the same for both directions. What is in it is for a backward of the same desc, context and version alone; of flags only DX, DW, ACCUMULATE_DX
    and ACCUMULATE_DW may differ.
 
-   How it runs: narrow networks of 16 bits in one kernel on a GPU (docs/networks.md says which; gemmepi_plan_explain, whether and why
-   not), which gives a row's y and dx the same bits whatever the number of rows. Others a layer at a time, by the plans of gemmepi_linear, with what is between layers in workspace; the derivative of
-   each layer's activation is in the product that makes its dy, if not both the last layer and the one before have formulas.
+   How it runs: on a GPU, narrow networks of 16 bits are one kernel (docs/networks.md says which; gemmepi_plan_explain, whether and why
+   not). It gives a row's y and dx the same bits whatever the number of rows. Others run a layer at a time, by the plans of
+   gemmepi_linear, with what is between layers in workspace. The derivative of each layer's activation is in the product that makes
+   its dy, if not both the last layer and the one before have formulas.
    Every layer has the bounds of gemmepi_linear, with its y as stored; docs/numerics.md has the bound of a whole network. */
 typedef struct gemmepi_network_desc {
     int64_t rows;  /* 0 to 2^31 - 1 */

@@ -57,6 +57,24 @@ static gemmepi_status gpi__enter_run(gemmepi_context *context, const gpi__space 
 /* What launches, in a workspace of so many bytes. */
 typedef gemmepi_status (*gpi__launcher)(void *run, char *workspace, size_t size, gemmepi_stream stream);
 
+#ifndef GEMMEPI_NO_LINEAR
+/* On the host: workspace is memory for the time of the run. */
+static gemmepi_status gpi__launch_on_host(gemmepi_context *context, const gpi__space *space, size_t needed,
+                                          gpi__launcher launch, void *run) {
+    gemmepi_status status = space->workspace
+                                ? gpi__check_workspace(space->regions, space->workspace, space->size, "")
+                                : GEMMEPI_OK;
+    void *memory = !status && needed ? gpi__new(&context->allocator, needed) : NULL;
+    if (!status && needed && !memory)
+        return GEMMEPI_OUT_OF_MEMORY;
+    if (!status)
+        status = launch(run, (char *)memory, needed, NULL);
+    if (memory)
+        gpi__delete(&context->allocator, memory);
+    return status;
+}
+#endif
+
 static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__space *space, size_t needed,
                                            gpi__launcher launch, void *run) {
     gpi__block *block =

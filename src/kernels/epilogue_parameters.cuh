@@ -131,14 +131,7 @@ typedef decltype(magnitude(Acc())) Magnitude;
 #include "formula_kinds.cuh"
 #include "formula_reduce.cuh"
 
-// What an operand's elements become: whole numbers stay such.
-template <class Type> __device__ inline auto taken() {
-    if constexpr (SAME<Type, I32> || SAME<Type, I64>)
-        return Type();
-    else
-        return Acc();
-}
-template <class Type> using Taken = decltype(taken<Type>());
+template <class Type> using Taken = decltype(taken_as<Type, Acc>());
 
 // Operands that do not change along columns, of a row: for four rows no more than 12 registers, else each run loads them.
 template <class Type, int Kind> struct Held {};

@@ -1,5 +1,6 @@
 // Kinds of a formula's operands, as gemmepi_operand_kind numbers them, and reductions, as its table names them.
 #pragma once
+#include "types.cuh"
 
 namespace kind {
 enum { NUMBER = 1, SCALAR, PER_ROW, PER_COLUMN, FULL, BLOCKED };
@@ -20,4 +21,12 @@ __device__ constexpr bool is_of_columns(int which) {
 }
 __device__ constexpr int of_rows(int which) { // none: it is not
     return is_of_columns(which) ? reduction::none : which;
+}
+
+// What an operand's elements become: whole numbers stay such.
+template <class Type, class Acc> __device__ inline auto taken_as() {
+    if constexpr (SAME<Type, I32> || SAME<Type, long long>)
+        return Type();
+    else
+        return Acc();
 }

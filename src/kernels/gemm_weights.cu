@@ -2,6 +2,7 @@
 // stages. A lane has 16 elements side by side of weights and of A's rows, of 4 bits 32, in whatever order mma.sync takes them, for both
 // have the same.
 #define GEMMEPI_WGMMA 0
+#include "mma.cuh"
 #include "weights.cuh"
 
 constexpr int UNIT = 16; // bytes of a copy, and of what a lane loads
@@ -74,17 +75,6 @@ template <int Bits, int Lines, int Halves> struct Copies {
 };
 
 // >>multiplication
-
-__device__ inline void multiply_16(BF16, float (&sums)[4], const u32 (&weights)[4], u32 first, u32 second) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(weights[0]), "r"(weights[1]), "r"(weights[2]), "r"(weights[3]), "r"(first), "r"(second));
-}
-__device__ inline void multiply_16(F16, float (&sums)[4], const u32 (&weights)[4], u32 first, u32 second) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(weights[0]), "r"(weights[1]), "r"(weights[2]), "r"(weights[3]), "r"(first), "r"(second));
-}
 
 // Of eight of a lane's k, of which so many are left: what is multiplied. All of its products with the same 16 of k lie between two of one sum.
 template <class Of>

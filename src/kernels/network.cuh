@@ -6,9 +6,8 @@
 // stand so in shared memory: blocks of 512 bytes, 16 positions of k and 16 of n, four matrices of 8 x 8 as ldmatrix wants them: those of the first 8 n (of both
 // 8 k), then of the others. With .trans the same block is one of the transposed weights.
 #pragma once
-#pragma once
 #include "formula_kinds.cuh"
-#include "types.cuh"
+#include "mma.cuh"
 #include "network_function.cuh"
 #include "params.h"
 #include "activation.cuh"
@@ -84,41 +83,9 @@ __device__ inline void unpack(u32 two, float &first, float &second) {
         second = to_f32(Element{(u16)(two >> 16)});
     }
 }
-template <bool Turned> __device__ inline void load_block(u32 from, u32 (&to)[4]) {
-    if constexpr (Turned)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(from)
-                     : "memory");
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(from)
-                     : "memory");
-}
 __device__ inline void put_word(u32 to, u32 word) {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
 }
-// sums += A B of 16 rows, 16 of k, 8 columns.
-__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-#if __CUDA_ARCH__ >= 800
-    if constexpr (SAME<Element, BF16>)
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    else
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#else // of F16, half as many
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-        asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-            : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(i ? b1 : b0));
-#endif
-}
-
 // >>columns and positions
 
 // Of 32 columns a thread has eight, of 16 that are left four: `first`, of the lane.
@@ -338,11 +305,11 @@ template <int In, int Out> __device__ inline void sum_products(const Fragments &
 #pragma unroll
     for (int k = 0; k < steps_of(In); k++) {
         u32 b[4];
-        load_block<false>(weights + (k * steps_of(Out) + step) * 512 + threadIdx.x % 32 * 16, b);
+        load_matrices<false>(weights + (k * steps_of(Out) + step) * 512 + threadIdx.x % 32 * 16, b);
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS; i++) {
-            multiply(sums.at[i][0], a.at[k][i], b[0], b[1]);
-            multiply(sums.at[i][1], a.at[k][i], b[2], b[3]);
+            multiply_16(Element(), sums.at[i][0], a.at[k][i], b[0], b[1]);
+            multiply_16(Element(), sums.at[i][1], a.at[k][i], b[2], b[3]);
         }
     }
     values_of(sums, v);
@@ -371,14 +338,9 @@ __device__ constexpr int sums_before(int layer) {
 
 // >>what functions of layers use
 
-template <bool Is_whole, class Type> struct Taken_as {
-    typedef float type;
-};
-template <class Type> struct Taken_as<true, Type> {
-    typedef Type type;
-};
-template <class Type> __device__ inline typename Taken_as<SAME<Type, I32> || SAME<Type, long long>, Type>::type taken(Type x) {
-    if constexpr (SAME<Type, I32> || SAME<Type, long long>)
+template <class Type> using Taken = decltype(taken_as<Type, float>());
+template <class Type> __device__ inline Taken<Type> taken(Type x) {
+    if constexpr (SAME<Taken<Type>, Type>)
         return x;
     else
         return to_acc<float>(x);

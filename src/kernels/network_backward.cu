@@ -53,7 +53,7 @@ template <int Width> __device__ inline void put_rows(const Fragments &a, u32 mat
 template <int Width> __device__ inline void get_rows(u32 matrix, Fragments &a) {
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS * steps_of(Width); i++)
-        load_block<false>(own_block<Width>(matrix, i / steps_of(Width), i % steps_of(Width)) + threadIdx.x % 32 * 16, a.at[i % steps_of(Width)][i / steps_of(Width)]);
+        load_matrices<false>(own_block<Width>(matrix, i / steps_of(Width), i % steps_of(Width)) + threadIdx.x % 32 * 16, a.at[i % steps_of(Width)][i / steps_of(Width)]);
 }
 
 // >>layers
@@ -93,11 +93,11 @@ template <int Layer> __device__ inline void differentiate_input(const Fragments 
 #pragma unroll
     for (int k = 0; k < steps; k++) {
         u32 b[4];
-        load_block<true>(shared + weights_before(Layer) + (step * steps + k) * 512 + threadIdx.x % 32 * 16, b);
+        load_matrices<true>(shared + weights_before(Layer) + (step * steps + k) * 512 + threadIdx.x % 32 * 16, b);
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS; i++) {
-            multiply(sums.at[i][0], g.at[k][i], b[0], b[2]);
-            multiply(sums.at[i][1], g.at[k][i], b[1], b[3]);
+            multiply_16(Element(), sums.at[i][0], g.at[k][i], b[0], b[2]);
+            multiply_16(Element(), sums.at[i][1], g.at[k][i], b[1], b[3]);
         }
     }
     values_of(sums, v);
@@ -161,19 +161,19 @@ template <int Layer> struct Gradients {
 #pragma unroll
             for (int i = 0; i < OWN_ROWS; i++)
                 if (has_row(i))
-                    load_block<true>(input + (block * ROWS + row(i)) * 512 + crossed, a[i]);
+                    load_matrices<true>(input + (block * ROWS + row(i)) * 512 + crossed, a[i]);
 #pragma unroll
             for (int j = 0; j < OWN_COLUMNS; j++)
                 if (has_column(j)) {
                     u32 b[4];
-                    load_block<true>(g + (block * COLUMNS + column(j)) * 512 + threadIdx.x % 32 * 16, b);
+                    load_matrices<true>(g + (block * COLUMNS + column(j)) * 512 + threadIdx.x % 32 * 16, b);
 #pragma unroll
                     for (int i = 0; i < OWN_ROWS * 2; i++)
                         if (has_row(i / 2))
-                            multiply(sums[i / 2][j][i % 2], a[i / 2], b[i % 2 * 2], b[i % 2 * 2 + 1]);
+                            multiply_16(Element(), sums[i / 2][j][i % 2], a[i / 2], b[i % 2 * 2], b[i % 2 * 2 + 1]);
                     if (has_bias(j)) {
-                        multiply(biases[j / ROW_WARPS][0], ones, b[0], b[1]);
-                        multiply(biases[j / ROW_WARPS][1], ones, b[2], b[3]);
+                        multiply_16(Element(), biases[j / ROW_WARPS][0], ones, b[0], b[1]);
+                        multiply_16(Element(), biases[j / ROW_WARPS][1], ones, b[2], b[3]);
                     }
                 }
         }

@@ -5,8 +5,6 @@
 #ifdef NETWORK_BIAS // else it is read so that kernels on disk are known by this text, too
 #ifdef FORMULA_INPUTS
 
-template <class Type> using Taken = typename Taken_as<SAME<Type, I32> || SAME<Type, I64>, Type>::type;
-
 #define FUNCTION_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[VALUES];
 struct Inputs {
     FORMULA_INPUTS(FUNCTION_RUNS)

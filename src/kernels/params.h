@@ -342,7 +342,7 @@ typedef struct gpi__scaled_params {
 } gpi__scaled_params;
 
 /* network.cu, network_backward.cu, network_sums.cu: a layer's operands come one after another, of a NUMBER the number alone. */
-#define GPI__NETWORK_MOST 16
+#define GPI__NETWORK_LAYERS 16
 #define GPI__NETWORK_PLACES 24
 
 typedef struct gpi__network_operand {
@@ -356,15 +356,15 @@ typedef struct gpi__network_params {
     void *y, *dx;
     long long x_ld, y_ld; /* of dx, too; of dy */
     int rows;
-    const void *w[GPI__NETWORK_MOST], *bias[GPI__NETWORK_MOST];
-    float parameter[GPI__NETWORK_MOST]; /* of activations */
+    const void *w[GPI__NETWORK_LAYERS], *bias[GPI__NETWORK_LAYERS];
+    float parameter[GPI__NETWORK_LAYERS]; /* of activations */
     gpi__network_operand places[GPI__NETWORK_PLACES];
     float *partials; /* backward: of each block its sums of dw and dbias of all layers */
 } gpi__network_params;
 
 typedef struct gpi__network_sums_params {
     const float *partials;
-    void *dw[GPI__NETWORK_MOST], *dbias[GPI__NETWORK_MOST];
+    void *dw[GPI__NETWORK_LAYERS], *dbias[GPI__NETWORK_LAYERS];
     int count; /* of blocks */
 } gpi__network_sums_params;
 

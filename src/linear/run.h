@@ -211,25 +211,6 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
     return gpi__run_block(run, workspace, size, stream);
 }
 
-/* The temporaries of a host's run are memory for its time. */
-static gemmepi_status gpi__run_layer_on_host(gpi__layer_run *run, const gpi__space *space) {
-    const gemmepi_allocator *allocator = &run->layer->base.context->allocator;
-    size_t size = gpi__all_temporaries(run->layer);
-    void *memory;
-    gemmepi_status status = space->workspace
-                                ? gpi__check_workspace(space->regions, space->workspace, space->size, "")
-                                : GEMMEPI_OK;
-    if (status)
-        return status;
-    memory = size ? gpi__new(allocator, size) : NULL;
-    if (size && !memory)
-        return GEMMEPI_OUT_OF_MEMORY;
-    status = gpi__run_steps(run, (char *)memory, size, NULL);
-    if (memory)
-        gpi__delete(allocator, memory);
-    return status;
-}
-
 /* Workspace is had before the first step is launched. The context's own is a block beside that for products, because a product that
    cuBLASLt refuses may reserve that in the middle of a layer. A layer whose product has taken a route that needs more may do so without
    the caller knowing: then it takes the context's, as products do. Of what is given a step may use all. */
@@ -267,7 +248,9 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
     status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
     if (!status && context->is_host) {
         status = gpi__check_space(context, &space, 1);
-        return status ? status : gpi__run_layer_on_host(&run, &space);
+        return status
+                   ? status
+                   : gpi__launch_on_host(context, &space, gpi__all_temporaries(layer), gpi__run_steps, &run);
     }
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);

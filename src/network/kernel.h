@@ -162,7 +162,8 @@ static const char *gpi__network_layers_refusal(const gpi__network_task *task) {
     return reason;
 }
 
-/* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. It knows of rows only whether there are any. */
+/* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. Of rows it counts only that there are some, and
+   that all rows of the last tile have numbers. */
 static const char *gpi__network_refusal(const gemmepi_context *context, const gpi__network_task *task) {
     int backward = gpi__is_network_backward(task);
     if (task->dtype != GEMMEPI_F16 && task->dtype != GEMMEPI_BF16)
@@ -171,6 +172,8 @@ static const char *gpi__network_refusal(const gemmepi_context *context, const gp
         return "the chip has no mma.sync for its type";
     if (task->rows == 0)
         return "there are no rows";
+    if (task->rows > INT32_MAX - 1024)
+        return "it has more than 2^31 - 1025 rows";
     if (gpi__widest(task) > GPI__WIDEST_IN_KERNEL)
         return "a layer, or its input, is wider than 128";
     if (gpi__network_is(task, GEMMEPI_NETWORK_SAVED))

@@ -91,25 +91,6 @@ static gemmepi_status gpi__launch_networks_work(void *user, char *workspace, siz
                                                     &run->at, workspace, stream);
 }
 
-/* What is between layers is memory for the time of a host's run. */
-static gemmepi_status gpi__run_network_on_host(gpi__network_run *run, const gpi__space *space) {
-    const gemmepi_allocator *allocator = &run->network->base.context->allocator;
-    size_t size = gpi__between_layers(run->network);
-    gemmepi_status status = space->workspace
-                                ? gpi__check_workspace(space->regions, space->workspace, space->size, "")
-                                : GEMMEPI_OK;
-    void *memory;
-    if (status)
-        return status;
-    memory = size ? gpi__new(allocator, size) : NULL;
-    if (size && !memory)
-        return GEMMEPI_OUT_OF_MEMORY;
-    status = gpi__run_by_layers(run, (char *)memory, size, NULL);
-    if (memory)
-        gpi__delete(allocator, memory);
-    return status;
-}
-
 /* As gpi__run_layer_on_device: a layer whose product has taken a route that needs more takes the rest of the context's own. */
 static gemmepi_status gpi__run_network_on_device(gpi__network_run *run, const gpi__space *space) {
     const gpi__network_plan *network = run->network;
@@ -148,7 +129,9 @@ static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *giv
     status = gpi__convert_network_pointers(network, args, &run.at, &regions);
     if (!status && context->is_host) {
         status = gpi__check_space(context, &space, 1);
-        return status ? status : gpi__run_network_on_host(&run, &space);
+        return status ? status
+                      : gpi__launch_on_host(context, &space, gpi__between_layers(network), gpi__run_by_layers,
+                                            &run);
     }
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);

@@ -4,7 +4,7 @@
 
 #include "../linear/calls.h"
 
-enum { GPI__NETWORK_LAYERS = 16, GPI__NETWORK_OPERANDS = 48 };
+enum { GPI__NETWORK_OPERANDS = 48 }; /* of all layers */
 
 /* What tells a task from those of other kinds. */
 enum { GPI__NETWORK_FORWARD = -32, GPI__NETWORK_BACKWARD = -33 };
@@ -21,9 +21,8 @@ typedef struct gpi__network_layer {
     gpi__kept_formula *made; /* what makes the first layer's input of x */
     int32_t operand_count;   /* of the caller's, which are the first ones of each formula */
     int32_t asks_gradients;  /* some of them are gradients d_NAME */
-    int8_t beside
-        [2]
-        [4]; /* behind them, of formula and of gradient: tensors of the layer, GPI__L_BIAS and so on; -1: none */
+    /* Behind them, of formula and of gradient: tensors of the layer, GPI__L_BIAS and so on; -1: none */
+    int8_t beside[2][4];
 } gpi__network_layer;
 
 /* Zeroed before it is filled. */
@@ -36,8 +35,8 @@ typedef struct gpi__network_task {
     int32_t dtype, x_dtype, bias_dtype, gradient_dtype;
     int32_t compute; /* as given */
     int32_t alignment;
-    gpi__network_layer
-        layers[GPI__NETWORK_LAYERS]; /* at the end: the bytes behind the last layer do not count */
+    /* At the end: the bytes behind the last layer do not count */
+    gpi__network_layer layers[GPI__NETWORK_LAYERS];
 } gpi__network_task;
 
 static size_t gpi__network_task_size(const gpi__network_task *task) {

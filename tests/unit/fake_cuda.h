@@ -660,8 +660,8 @@ FAKE(nvrtcCreateProgram)
 (gpi__nvrtc_program *program, const char *source, const char *name, int header_count,
  const char *const *headers, const char *const *header_names) {
     BREAKS("nvrtcCreateProgram");
-    if (!strstr(source, "#define ") || !strstr(name, ".cu") || header_count < 1 || !headers[0] ||
-        !header_names[0])
+    if (!strstr(source, strstr(name, "network") ? "#define NETWORK_" : "#define GEMMEPI_") ||
+        !strstr(name, ".cu") || header_count < 1 || !headers[0] || !header_names[0])
         return GPI__NVRTC_ERROR_INVALID_INPUT;
     if (gpu.reads)
         gpu.reads(name, source);

@@ -1,5 +1,5 @@
-/* Networks by layers on the fake GPU of fake_cuda.h: what is launched, where, and what is left when something fails. Their types are those
-   that no kernel of networks has. */
+/* Networks by layers on the fake GPU of fake_cuda.h: what is launched, where, and what is left when something fails. Their types, but in one test,
+   are those that no kernel of networks has. */
 #include "fake_program.h"
 
 enum { LAYERS = 3 };
@@ -249,6 +249,32 @@ static void host_memory_may_run_out_anywhere(void) {
     }
 }
 
+/* The kernel's tiles count rows beyond the last one, too. */
+static void rows_up_to_2_to_31_run_in_the_kernel_while_all_of_a_tile_have_numbers(void) {
+    static const struct {
+        int64_t rows;
+        const char *says;
+    } cases[] = {{((int64_t)1 << 31) - 1025, "all layers in one kernel"},
+                 {((int64_t)1 << 31) - 1024, "a layer at a time, as it has more than 2^31 - 1025 rows"},
+                 {((int64_t)1 << 31) - 1, "a layer at a time, as it has more than 2^31 - 1025 rows"}};
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static char text[1 << 16];
+        gemmepi_plan *plan = NULL;
+        program p;
+        make_program(&p, 0, NULL);
+        p.desc.dtype = GEMMEPI_F16, p.desc.rows = cases[i].rows;
+        CHECK(plan_program(context, &p, 0, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_plan_explain(plan, text, sizeof text);
+        CHECK(strstr(text, cases[i].says) != NULL, "%lld rows: %s", (long long)cases[i].rows, text);
+        gemmepi_plan_destroy(plan);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(a_network_runs_in_the_callers_workspace_from_its_exact_size_on);
@@ -256,6 +282,7 @@ int main(void) {
     RUN(calls_find_the_plan_of_the_last_one);
     RUN(products_that_cublaslt_refuses_take_another_route);
     RUN(networks_are_compiled_ahead);
+    RUN(rows_up_to_2_to_31_run_in_the_kernel_while_all_of_a_tile_have_numbers);
     RUN(host_memory_may_run_out_anywhere);
     return test_finish();
 }

@@ -22,21 +22,21 @@
         "sm80/multiply_add.cuh", "sm80/options.cuh", "sm80/scales.cuh"
 #define NETWORK                                                                                            \
     "network.cuh", "network_function.cuh", "formula_kinds.cuh", "types.cuh", "params.h", "activation.cuh", \
-        "codes.h", "formula.cuh", "trig.cuh"
+        "codes.h", "formula.cuh", "trig.cuh", "mma.cuh"
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */
 static const char *const families[][MAX_INCLUDED] = {
     {"pass.cu", EPILOGUE},
     {"gemm_plain.cu", EPILOGUE, "groups.cuh"},
-    {"gemm_sm80.cu", EPILOGUE, SM80},
+    {"gemm_sm80.cu", EPILOGUE, SM80, "mma.cuh"},
     {"gemm_sm90.cu", EPILOGUE, SM90, "groups.cuh"},
     {"groups.cu", "types.cuh", "params.h"},
     {"maps_sm90.cu", "types.cuh", "params.h"},
     {"group_sums.cu", "types.cuh", "params.h"},
     {"gemm_small.cu", EPILOGUE},
     {"gemm_outer.cu", EPILOGUE},
-    {"gemm_weights.cu", "weights.cuh", "made.cuh", EPILOGUE},
+    {"gemm_weights.cu", "weights.cuh", "made.cuh", "mma.cuh", EPILOGUE},
     {"gemm_weights_sm90.cu", "weights.cuh", "made.cuh", "sm90/ptx.cuh", EPILOGUE},
     {"elementwise.cu", OPERATIONS},
     {"sum.cu", OPERATIONS},

@@ -1,21 +1,10 @@
 // A stage multiplied by mma.sync: how its fragments are found in shared memory, and what the instruction is.
 #pragma once
+#include "mma.cuh"
 #include "sm80/options.cuh"
 
 // >>instructions
 
-template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {
-    if constexpr (Turned)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(from)
-                     : "memory");
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(from)
-                     : "memory");
-}
 __device__ inline void load_words(u32 from, u32 &to) {
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to) : "r"(from) : "memory");
 }
