@@ -525,7 +525,7 @@ typedef struct gemmepi_matmul_desc {
 
     /* Replaces the epilogue: text that computes D from v = alpha op(A) op(B) + beta C (the language is described at gemmepi_operand).
        epilogue, aux, residual, bias and bias_grad are 0 then, and ACCUMULATE is refused. On a GPU a formula that says an
-       epilogue runs as that epilogue. NULL: none */
+       epilogue, but for a gate's gradient, runs as that epilogue. NULL: none */
     const char *formula;
     const struct gemmepi_operand *operands; /* what the formula reads and assigns besides v and d, and what a.formula and b.formula read */
     int operand_count;
@@ -4579,11 +4579,6 @@ static gpi__node gpi__node_of(int op, int x, int y, int z) {
   return node;
 }
 
-/* Whether it reads the operand node.place, by place or by index. */
-static int gpi__is_of_operand(const gpi__node *node) {
-  return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
-}
-
 static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
   return memcmp(x, y, sizeof *x) == 0;
 }
@@ -6740,22 +6735,6 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
 
 /* >>the text of an operand */
 
-/* Whether a text ends with an expression, as what makes an operand does. */
-static int gpi__ends_with_expression(const char *text) {
-  size_t at = gpi__next_token(text, 0), length, next;
-  int ends = 0;
-  while (text[at]) {
-    length = gpi__name_length(text + at);
-    next = gpi__next_token(text, at + length);
-    ends = !length || text[next] != '=' || text[next + 1] == '=';
-    while (text[at] && text[at] != ';')
-      at = gpi__next_token(text, at + 1);
-    if (text[at])
-      at = gpi__next_token(text, at + 1);
-  }
-  return ends;
-}
-
 /* Widths count from what is made, and the parser's from the value: as of a formula whose D is this wide. One that there is not stays the
  same as D's, and *other is set. */
 static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int made, int *other) {
@@ -7037,6 +7016,7 @@ static void gpi__add_output(gpi__printer *p, const char *before, const char *nam
   output->reduction = reduction;
   output->group = group;
 }
+#if !defined GEMMEPI_NO_FORMULA || !defined GEMMEPI_NO_LINEAR
 /* What a derivation is asked for: a formula, and names. */
 
 enum { GPI__OF_VALUE = GPI__RESULT + 1, GPI__DERIVED_NAMES = 4 * GPI__FORMULA_OPERANDS };
@@ -7063,6 +7043,11 @@ typedef struct gpi__derivation {
   int ties_to_first;
   int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
 } gpi__derivation;
+
+/* Whether it reads the operand node.place, by place or by index. */
+static int gpi__is_of_operand(const gpi__node *node) {
+  return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
+}
 
 static int gpi__width_of_output(const gpi__derivation *d, int output) {
   int width;
@@ -7127,6 +7112,25 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
   return GEMMEPI_OK;
 }
 
+/* Names that get d_ or dy_ before them. is_layers: operands with such names are gradients and upstreams, and dy is Y's. */
+static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
+  int i;
+  for (i = -2; i < desc->operand_count; i++) {
+    const char *name = i == -2   ? gpi__result_name(desc)
+        : i == -1 ? gpi__value_name(desc)
+        : desc->operands[i].name;
+    if (is_layers && (strcmp(name, "dy") == 0 || (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))))
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
+    if (strlen(name) > GPI__FORMULA_NAME - 3)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
+        name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
+  }
+  return GEMMEPI_OK;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
 static const char *gpi__behind_blanks(const char *at) {
   while (*at == ' ')
     at++;
@@ -7203,24 +7207,6 @@ static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list)
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.upstream is empty; it names the outputs that have an upstream, or is NULL");
 }
 
-/* Names that get d_ or dy_ before them. is_layers: operands with such names are gradients and upstreams, and dy is Y's. */
-static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
-  int i;
-  for (i = -2; i < desc->operand_count; i++) {
-    const char *name = i == -2   ? gpi__result_name(desc)
-        : i == -1 ? gpi__value_name(desc)
-        : desc->operands[i].name;
-    if (is_layers && (strcmp(name, "dy") == 0 || (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
-    if (strlen(name) > GPI__FORMULA_NAME - 3)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
-        name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
-  }
-  return GEMMEPI_OK;
-}
-
 /* Whether the gradient calls something by that name: d_NAME, dy or dy_NAME. */
 static int gpi__gives_name(const gpi__derivation *d, const char *name) {
   char given[GPI__FORMULA_NAME + 4];
@@ -7266,6 +7252,22 @@ static void gpi__list_operands_to_derive(gpi__derivation *d, const gemmepi_deriv
       operand->dtype = operand->tensor->dtype ? operand->tensor->dtype : GEMMEPI_F32;
     d->desc.operands = d->operands;
   }
+}
+
+/* Whether a text ends with an expression, as what makes an operand does. */
+static int gpi__ends_with_expression(const char *text) {
+  size_t at = gpi__next_token(text, 0), length, next;
+  int ends = 0;
+  while (text[at]) {
+    length = gpi__name_length(text + at);
+    next = gpi__next_token(text, at + length);
+    ends = !length || text[next] != '=' || text[next + 1] == '=';
+    while (text[at] && text[at] != ';')
+      at = gpi__next_token(text, at + 1);
+    if (text[at])
+      at = gpi__next_token(text, at + 1);
+  }
+  return ends;
 }
 
 /* Whether the formula is text that makes a or b of a product. */
@@ -7338,6 +7340,7 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
     status = gpi__parse_upstreams(d, desc->upstream);
   return status ? status : gpi__check_given_names(d);
 }
+#endif
 /* Gradients in reverse mode on the graph: each node passes on what has come together for it. */
 
 static gemmepi_status gpi__refuse_size(void) {
@@ -7827,20 +7830,6 @@ static gemmepi_status gpi__check_columns(gpi__derivation *d) {
     "%d times as many: it cannot be said in one formula", d->graph.parts);
 }
 
-/* Where the text has another width than n it must say of how many parts, unless of two. */
-static gemmepi_status gpi__check_parts(const gpi__derivation *d) {
-  int i, others = 0;
-  for (i = 0; i < d->graph.count && d->graph.parts != 2; i++) {
-    const gpi__node *node = &d->graph.nodes[i];
-    if (d->printer.uses[i] && node->op >= GPI__OP_PART)
-      return GEMMEPI_OK;
-    others |= d->printer.uses[i] && node->width && node->width != d->graph.n_width;
-  }
-  GPI__INVALID_IF(others, "the gradient does not divide columns, and so does not say that they are in %d parts: name what the "
-    "formula divides in desc.wrt, too", d->graph.parts);
-  return GEMMEPI_OK;
-}
-
 static void gpi__prepare_printer(gpi__derivation *d) {
   gpi__printer *p = &d->printer;
   int i;
@@ -7890,6 +7879,32 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
   return status ? status : gpi__check_reads(d);
 }
 
+/* Whether the text has a leaf, or a result in a node's place. */
+static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
+  const gpi__printer *p = &d->printer;
+  int i;
+  for (i = 0; i < d->graph.count; i++)
+    if (p->uses[i] && (p->labels[i] >= GPI__BY_OPERAND ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
+      : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) && p->nodes[i].place == which))
+      return 1;
+  return 0;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* Where the text has another width than n it must say of how many parts, unless of two. */
+static gemmepi_status gpi__check_parts(const gpi__derivation *d) {
+  int i, others = 0;
+  for (i = 0; i < d->graph.count && d->graph.parts != 2; i++) {
+    const gpi__node *node = &d->graph.nodes[i];
+    if (d->printer.uses[i] && node->op >= GPI__OP_PART)
+      return GEMMEPI_OK;
+    others |= d->printer.uses[i] && node->width && node->width != d->graph.n_width;
+  }
+  GPI__INVALID_IF(others, "the gradient does not divide columns, and so does not say that they are in %d parts: name what the "
+    "formula divides in desc.wrt, too", d->graph.parts);
+  return GEMMEPI_OK;
+}
+
 /* To be given to gpi__delete; NULL with the sentence. */
 static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc,
   gpi__derivation **out) {
@@ -7913,20 +7928,6 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
   return status;
 }
 
-#if !defined GEMMEPI_NO_FORMULA || !defined GEMMEPI_NO_LINEAR
-/* Whether the text has a leaf, or a result in a node's place. */
-static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
-  const gpi__printer *p = &d->printer;
-  int i;
-  for (i = 0; i < d->graph.count; i++)
-    if (p->uses[i] && (p->labels[i] >= GPI__BY_OPERAND ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
-      : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) && p->nodes[i].place == which))
-      return 1;
-  return 0;
-}
-#endif
-
-#ifndef GEMMEPI_NO_FORMULA
 static void gpi__print_gradient(gpi__derivation *d, gpi__text *out) {
   static const char *const names[] = {"floor", "round", "comparisons", "uniform"};
   const char *between = "/* derivatives that are 0: ";
@@ -8082,6 +8083,7 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
   gpi__delete(&allocator, d);
   return list.count;
 }
+#endif
 #endif
 GPI__OPTIMIZE_LITTLE_END
 /* A formula that has been parsed and checked: one block that points nowhere else, of what its outputs need alone. */
@@ -8462,321 +8464,6 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
   return GEMMEPI_OK;
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
-/* Formulas that say what an epilogue says: an activation or a gate of v and a bias, what is saved of it, a residual, or the gradient as
- gemmepi_derive() writes it. What each looks like is parsed of its text, and compared node by node. */
-
-/* What an epilogue has beside D. */
-enum { GPI__IN_AUX, GPI__IN_RESIDUAL, GPI__IN_BIAS, GPI__IN_BIAS_GRAD, GPI__SLOTS };
-
-/* An epilogue and its parameter, with the number of the formula's operand in each slot, -1: none. */
-typedef struct gpi__composition {
-  uint64_t epilogue;
-  double parameter;
-  int slots[GPI__SLOTS];
-} gpi__composition;
-
-/* >>the formula's operands by what they may be in an epilogue */
-
-typedef struct gpi__cast_of_operands {
-  int slots[GPI__SLOTS]; /* but for what is read of matrices: in AUX what is saved */
-  int matrices[2], count; /* that are read */
-} gpi__cast_of_operands;
-
-static int gpi__cast_output(const gpi__formula *f, int i, gpi__cast_of_operands *cast) {
-  const gpi__formula_operand *o = &f->operands[i];
-  int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->slots[GPI__IN_AUX]
-        : o->kind == GEMMEPI_PER_COLUMN && gpi__reductions[o->reduction].op == GPI__REDUCE_SUM &&
-        o->node == f->operands[GPI__RESULT].node
-        ? &cast->slots[GPI__IN_BIAS_GRAD]
-        : NULL;
-  if (!place || *place >= 0)
-    return 0;
-  *place = i;
-  return 1;
-}
-
-/* Whether each operand may be one of an epilogue's. */
-static int gpi__cast_operands(const gpi__formula *f, gpi__cast_of_operands *cast) {
-  int i, fits = f->reads_value && f->operands[GPI__RESULT].used;
-  memset(cast, -1, sizeof *cast);
-  cast->count = 0;
-  for (i = 0; i < f->operand_count && fits; i++) {
-    const gpi__formula_operand *o = &f->operands[i];
-    if (!o->used)
-      continue;
-    if (o->output) {
-      fits = gpi__cast_output(f, i, cast);
-    } else if (o->kind == GEMMEPI_PER_COLUMN && !o->periods && cast->slots[GPI__IN_BIAS] < 0) {
-      cast->slots[GPI__IN_BIAS] = i;
-    } else {
-      fits = o->kind == GEMMEPI_FULL && !o->periods && cast->count < 2;
-      if (fits)
-        cast->matrices[cast->count++] = i;
-    }
-  }
-  return fits;
-}
-
-/* >>forms: the texts of epilogues, with an activation of what stands in the middle */
-
-typedef struct gpi__composed_form {
-  const char *before, *argument, *behind;
-  uint64_t flags;
-} gpi__composed_form;
-
-static const gpi__composed_form gpi__composed_forms[] = {
-  {"d = ", "v", "", 0},
-  {"d = left(v) * ", "right(v)", "", GEMMEPI_GATED},
-  {"d = ", "left(v)", " * right(v)", GEMMEPI_GATED | GEMMEPI_GATE_FIRST},
-};
-
-static void gpi__write_form(gpi__text *text, const gpi__composed_form *form, uint32_t activation, double parameter) {
-  char name[16], number[GPI__NUMBER_SIZE];
-  int row = 0;
-  while ((uint32_t)gpi__activations[row].code != activation)
-    row++;
-  gpi__append(text, "%s", form->before);
-  if (activation == GEMMEPI_NONE)
-    gpi__append(text, "%s", form->argument);
-  else
-    gpi__append(text, "%s(%s", gpi__small_name(row, name), form->argument);
-  if (gpi__activations[row].parameter != 0) {
-    gpi__print_number(number, parameter);
-    gpi__append(text, ", %s", number);
-  }
-  gpi__append(text, "%s%s", activation == GEMMEPI_NONE ? "" : ")", form->behind);
-}
-
-enum { GPI__FORM_TEXT = 512 };
-
-/* The gradient of a form as a formula of the upstream, in which operand 0 is the pre-activation. */
-static gemmepi_status gpi__gradient_of_form(const gemmepi_allocator *allocator, const char *forward,
-  int is_gated, gpi__formula_desc *desc, gpi__formula **result) {
-  int16_t upstreams[GPI__RESULT + 1];
-  gemmepi_derive_desc of;
-  gemmepi_operand saved;
-  gpi__derivation *derivation;
-  gemmepi_status status;
-  memset(&of, 0, sizeof of);
-  memset(&saved, 0, sizeof saved);
-  of.formula = forward;
-  of.wrt = saved.name = "v";
-  saved.kind = GEMMEPI_FULL;
-  saved.width = is_gated ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
-  desc->operands = &saved;
-  desc->operand_count = 1;
-  upstreams[GPI__RESULT] = -1;
-  status = gpi__derivation_of(allocator, &of, &derivation);
-  if (status)
-    return status;
-  status = gpi__copy_gradient(derivation, desc, 0, upstreams, NULL);
-  if (!status)
-    status = gpi__formula_of(allocator, &derivation->gradient, result);
-  gpi__delete(allocator, derivation);
-  return status;
-}
-
-/* The formula of a form, or its gradient, to be given to gpi__delete. */
-static gemmepi_status gpi__formula_of_form(const gemmepi_allocator *allocator, const gpi__composed_form *form,
-  const gpi__composition *composition, gpi__formula **result) {
-  char forward[GPI__FORM_TEXT];
-  gpi__text text = gpi__text_in(forward, sizeof forward);
-  gpi__formula_desc desc;
-  memset(&desc, 0, sizeof desc);
-  gpi__write_form(&text, form, gpi__activation(composition->epilogue), composition->parameter);
-  desc.text = forward;
-  desc.accumulator = desc.d = GEMMEPI_F32;
-  desc.of_any_type = 1;
-  return composition->epilogue & GEMMEPI_BACKWARD
-       ? gpi__gradient_of_form(allocator, forward, (form->flags & GEMMEPI_GATED) != 0, &desc, result)
-       : gpi__parse_formula(allocator, &desc, result);
-}
-
-/* >>comparing */
-
-typedef struct gpi__comparison {
-  const gpi__formula *form, *formula;
-  const gpi__composition *composition;
-} gpi__comparison;
-
-static int gpi__reads_operand(const gpi__formula *f, int node, int operand) {
-  return operand >= 0 && f->nodes[node].op == GPI__OP_OPERAND && f->nodes[node].place == operand;
-}
-
-/* Which argument of a sum an operand is, or -1. */
-static int gpi__is_added(const gpi__formula *f, int node, int operand) {
-  const gpi__node *n = &f->nodes[node];
-  if (n->op != GPI__OP_ADD)
-    return -1;
-  return gpi__reads_operand(f, n->args[1], operand)   ? 1
-     : gpi__reads_operand(f, n->args[0], operand) ? 0
-        : -1;
-}
-
-/* Whether a node is v, or with a bias their sum. */
-static int gpi__is_product(const gpi__formula *f, const gpi__composition *composition, int node) {
-  int added;
-  if (composition->slots[GPI__IN_BIAS] >= 0) {
-    added = gpi__is_added(f, node, composition->slots[GPI__IN_BIAS]);
-    if (added < 0)
-      return 0;
-    node = f->nodes[node].args[1 - added];
-  }
-  return f->nodes[node].op == GPI__OP_VALUE;
-}
-
-/* What a leaf of the form stands for: the product, or of a gradient the matrix beside it. */
-static int gpi__stands_for(const gpi__comparison *c, const gpi__node *leaf, int node) {
-  uint64_t epilogue = c->composition->epilogue;
-  int is_preact = !(epilogue & GEMMEPI_BACKWARD) || leaf->op == GPI__OP_OPERAND;
-  int is_read = (epilogue & GEMMEPI_UPSTREAM) ? !is_preact : (epilogue & GEMMEPI_BACKWARD) && is_preact;
-  return is_read ? gpi__reads_operand(c->formula, node, c->composition->slots[GPI__IN_AUX])
-        : gpi__is_product(c->formula, c->composition, node);
-}
-
-/* max(x, 0) is RELU, of NaN, too. */
-static int gpi__is_max_with_0(const gpi__formula *f, const gpi__node *node) {
-  const gpi__node *zero = node->op == GPI__OP_MAX ? &f->nodes[node->args[1]] : NULL;
-  return zero && zero->op == GPI__OP_NUMBER && zero->number == 0;
-}
-
-/* Whether the formula's node computes what the form's does. The two arguments of a sum or product may change places, which changes no bit. */
-static int gpi__says_the_same(const gpi__comparison *c, int of_form, int of_formula) {
-  const gpi__node *x = &c->form->nodes[of_form], *y = &c->formula->nodes[of_formula];
-  int swaps = x->op == GPI__OP_ADD || x->op == GPI__OP_MUL, turn, a, same;
-  if (x->op == GPI__OP_VALUE || x->op == GPI__OP_OPERAND)
-    return gpi__stands_for(c, x, of_formula);
-  if (x->op == GPI__OP_ACTIVATE && gpi__activations[x->place].code == GEMMEPI_RELU && gpi__is_max_with_0(c->formula, y))
-    return gpi__says_the_same(c, x->args[0], y->args[0]);
-  if (x->op != y->op || x->place != y->place || memcmp(&x->number, &y->number, sizeof x->number) != 0)
-    return 0;
-  for (turn = 0; turn <= swaps; turn++) {
-    for (a = 0, same = 1; a < 3 && same; a++) {
-      int other = y->args[turn && a < 2 ? 1 - a : a];
-      same = x->args[a] < 0 || other < 0 ? x->args[a] < 0 && other < 0
-        : gpi__says_the_same(c, x->args[a], other);
-    }
-    if (same)
-      return 1;
-  }
-  return 0;
-}
-
-/* Whether D is the form, plus the residual, and what is saved the product. */
-static int gpi__says_composition(const gpi__comparison *c, int saved) {
-  const gpi__formula *f = c->formula;
-  int d = f->operands[GPI__RESULT].node, residual = c->composition->slots[GPI__IN_RESIDUAL], added;
-  if (saved >= 0 && !gpi__is_product(f, c->composition, f->operands[saved].node))
-    return 0;
-  if (residual >= 0) {
-    added = gpi__is_added(f, d, residual);
-    if (added < 0)
-      return 0;
-    d = f->nodes[d].args[1 - added];
-  }
-  return gpi__says_the_same(c, c->form->operands[GPI__RESULT].node, d);
-}
-
-/* >>which may be said */
-
-/* The activation that a formula without any says in other words: RELU by max or, in a gradient, by a selection. */
-static uint64_t gpi__activation_in_words(const gpi__formula *f) {
-  int i;
-  for (i = 0; i < f->node_count; i++)
-    if (gpi__is_max_with_0(f, &f->nodes[i]) || f->nodes[i].op == GPI__OP_SELECT)
-      return GEMMEPI_RELU;
-  return GEMMEPI_NONE;
-}
-
-/* The activation that the formula has, and its parameter; 0: the parameter is no number. */
-static int gpi__find_activation(const gpi__formula *f, gpi__composition *composition) {
-  const gpi__node *node, *parameter;
-  int i = 0;
-  while (i < f->node_count && f->nodes[i].op != GPI__OP_ACTIVATE && f->nodes[i].op != GPI__OP_DERIVE)
-    i++;
-  composition->parameter = 0;
-  if (i == f->node_count) {
-    composition->epilogue |= gpi__activation_in_words(f);
-    return 1;
-  }
-  node = &f->nodes[i];
-  composition->epilogue |= (uint64_t)gpi__activations[node->place].code;
-  if (node->args[1] < 0)
-    return 1;
-  parameter = &f->nodes[node->args[1]];
-  composition->parameter = parameter->number;
-  return parameter->op == GPI__OP_NUMBER;
-}
-
-/* Whether an epilogue of those flags is as wide as the formula: how many halves v and D are. */
-static int gpi__is_so_wide(const gpi__formula *f, uint64_t flags) {
-  int v = gpi__members(f, f->n_width), d = f->operands[GPI__RESULT].members;
-  if (!(flags & GEMMEPI_GATED))
-    return !f->has_halves;
-  return f->has_halves && f->mode == GPI__LEFT_RIGHT && f->parts == 2 &&
-     v == (flags & GEMMEPI_BACKWARD && !(flags & GEMMEPI_UPSTREAM) ? 1 : 2) &&
-     d == (flags & GEMMEPI_BACKWARD ? 2 : 1);
-}
-
-/* What is read beside a bias: aux, where the epilogue reads one, and a residual. turn 1: the other way round. 0: too few or too many. */
-static int gpi__cast_matrices(const gpi__cast_of_operands *cast, int turn, gpi__composition *composition) {
-  static const uint64_t flags[] = {GEMMEPI_AUX, GEMMEPI_RESIDUAL, GEMMEPI_BIAS, GEMMEPI_BGRAD};
-  int reads_aux = (composition->epilogue & GEMMEPI_BACKWARD) != 0, s;
-  if (cast->count < reads_aux || cast->count > reads_aux + 1 || turn >= cast->count + !cast->count ||
-    (reads_aux && cast->slots[GPI__IN_AUX] >= 0))
-    return 0;
-  memcpy(composition->slots, cast->slots, sizeof composition->slots);
-  if (cast->count > reads_aux)
-    composition->slots[GPI__IN_RESIDUAL] = cast->matrices[reads_aux ? 1 - turn : 0];
-  for (s = 0; s < GPI__SLOTS; s++)
-    composition->epilogue |= composition->slots[s] >= 0 ? flags[s] : 0;
-  if (reads_aux)
-    composition->slots[GPI__IN_AUX] = cast->matrices[turn];
-  return 1;
-}
-
-/* Tries a form in a direction: *says is 1 where the formula says it. The status is OK unless memory has run out. */
-static gemmepi_status gpi__try_form(const gemmepi_allocator *allocator, const gpi__formula *f,
-  const gpi__cast_of_operands *cast, const gpi__composed_form *form,
-  uint64_t direction, gpi__composition *composition, int *says) {
-  gpi__comparison comparison;
-  gpi__formula *of_form;
-  gemmepi_status status;
-  int turn;
-  composition->epilogue = form->flags | direction;
-  if (!gpi__is_so_wide(f, composition->epilogue) || !gpi__find_activation(f, composition))
-    return GEMMEPI_OK;
-  if (direction && composition->epilogue == direction)
-    return GEMMEPI_OK; /* the gradient of nothing */
-  status = gpi__formula_of_form(allocator, form, composition, &of_form);
-  if (status)
-    return status;
-  comparison.form = of_form;
-  comparison.formula = f;
-  comparison.composition = composition;
-  for (turn = 0; turn < 2 && !*says; turn++)
-    *says = gpi__cast_matrices(cast, turn, composition) &&
-        gpi__says_composition(&comparison, cast->slots[GPI__IN_AUX]);
-  gpi__delete(allocator, of_form);
-  return GEMMEPI_OK;
-}
-
-/* Whether the formula says what an epilogue says, and which. Halves, if it has any, are of the whole. The status is OK unless memory has
- run out. */
-static gemmepi_status gpi__compose(const gemmepi_allocator *allocator, const gpi__formula *formula,
-  gpi__composition *composition, int *says) {
-  static const uint64_t directions[] = {0, GEMMEPI_BACKWARD, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM};
-  gpi__cast_of_operands cast;
-  gemmepi_status status = GEMMEPI_OK;
-  size_t direction, form;
-  *says = 0;
-  if (!gpi__cast_operands(formula, &cast))
-    return GEMMEPI_OK;
-  for (direction = 0; direction < GPI__COUNT(directions); direction++)
-    for (form = 0; form < GPI__COUNT(gpi__composed_forms) && !status && !*says; form++)
-      status = gpi__try_form(allocator, formula, &cast, &gpi__composed_forms[form], directions[direction], composition, says);
-  return status;
-}
 /* A formula with the places of its operands: what a problem has of it, in row-major order. */
 
 /* In elements of the operand's type. Lines of FULL operands are rows. */
@@ -24688,7 +24375,16 @@ static void gpi__explain_sums(gpi__text *text, const gpi__sums *sums) {
  what it is given. Three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
  leave where it has AUX. */
 
+/* What an epilogue has beside D. */
+enum { GPI__IN_AUX, GPI__IN_RESIDUAL, GPI__IN_BIAS, GPI__IN_BIAS_GRAD, GPI__SLOTS };
 #define GPI__OPERAND_OF_SLOT(slot) (GPI__AUX + (slot)) /* which stand in the same order */
+
+/* An epilogue and its parameter, with the number of the formula's operand in each slot, -1: none. */
+typedef struct gpi__composition {
+  uint64_t epilogue;
+  double parameter;
+  int slots[GPI__SLOTS];
+} gpi__composition;
 
 /* What the plan of a problem with a formula has. */
 typedef struct gpi__formula_step {
@@ -25781,8 +25477,148 @@ static int gpi__reductions_launches(const gpi__end_of_reductions *reductions) {
 static void gpi__explain_reductions(gpi__text *text, const gpi__end_of_reductions *reductions) {
   gpi__explain_formula_pass(text, &reductions->pass, "");
 }
-/* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place.
- Where the two would differ it stays a formula. */
+/* A formula that says an epilogue is run as that, by its routes, cuBLASLt's own among them: the problem with the epilogue in the formula's
+ place. Gates' gradients, which are faster as formulas, stay such, and where the two would differ all do. */
+
+/* >>what a formula says. Where a function finds what it looks for, it notes what that is of an epilogue. */
+
+/* The matrix that a node reads, or -1. */
+static int gpi__matrix_of(const gpi__formula *f, int node) {
+  const gpi__node *n = &f->nodes[node];
+  return n->op == GPI__OP_OPERAND && f->operands[n->place].kind == GEMMEPI_FULL ? n->place : -1;
+}
+
+/* Whether a node is v, or with a bias their sum. */
+static int gpi__is_product(const gpi__formula *f, const gpi__composition *said, int node) {
+  const gpi__node *n = &f->nodes[node];
+  int bias = said->slots[GPI__IN_BIAS], turn;
+  for (turn = 0; turn < 2 && bias >= 0 && n->op == GPI__OP_ADD; turn++) {
+    const gpi__node *x = &f->nodes[n->args[turn]], *y = &f->nodes[n->args[1 - turn]];
+    if (x->op == GPI__OP_VALUE && y->op == GPI__OP_OPERAND && y->place == bias)
+      return 1;
+  }
+  return bias < 0 && n->op == GPI__OP_VALUE;
+}
+
+/* An activation, or its derivative: returns what it is of, or -1 where its parameter is no number. */
+static int gpi__note_activation(const gpi__formula *f, gpi__composition *said, const gpi__node *n) {
+  const gpi__node *second = n->args[1] >= 0 ? &f->nodes[n->args[1]] : NULL;
+  said->epilogue |= (uint64_t)gpi__activations[n->place].code;
+  if (second && second->op != GPI__OP_NUMBER)
+    return -1;
+  if (second)
+    said->parameter = second->number;
+  return n->args[0];
+}
+
+/* The same of any node: where it is none, it is NONE's. max(x, 0) is RELU, of NaN, too. */
+static int gpi__find_activation(const gpi__formula *f, gpi__composition *said, int node) {
+  const gpi__node *n = &f->nodes[node], *second = n->args[1] >= 0 ? &f->nodes[n->args[1]] : NULL;
+  if (n->op == GPI__OP_ACTIVATE)
+    return gpi__note_activation(f, said, n);
+  if (n->op != GPI__OP_MAX || second->op != GPI__OP_NUMBER || second->number != 0)
+    return node;
+  said->epilogue |= GEMMEPI_RELU;
+  return n->args[0];
+}
+
+static int gpi__is_activation(const gpi__formula *f, gpi__composition *said, int node) {
+  node = gpi__find_activation(f, said, node);
+  return !f->has_halves && node >= 0 && gpi__is_product(f, said, node);
+}
+
+/* Whether these are a half of the product and an activation of the other. */
+static int gpi__is_gate(const gpi__formula *f, gpi__composition *said, int value, int gate) {
+  const gpi__node *x = &f->nodes[value], *y;
+  gate = gpi__find_activation(f, said, gate);
+  y = gate < 0 ? x : &f->nodes[gate];
+  if (x->op != GPI__OP_PART || y->op != GPI__OP_PART || x->place == y->place ||
+    f->mode != GPI__LEFT_RIGHT || f->parts != 2 || f->operands[GPI__RESULT].members != 1)
+    return 0;
+  said->epilogue |= GEMMEPI_GATED;
+  if (x->place && gpi__activation(said->epilogue) != GEMMEPI_NONE)
+    said->epilogue |= GEMMEPI_GATE_FIRST;
+  return gpi__is_product(f, said, x->args[0]) && gpi__is_product(f, said, y->args[0]);
+}
+
+/* Whether these are the upstream gradient and a derivative, of which one reads the product and the other a matrix. */
+static int gpi__is_gradient(const gpi__formula *f, gpi__composition *said, int upstream, int derivative) {
+  int of, aux;
+  if (f->nodes[derivative].op != GPI__OP_DERIVE || f->has_halves || said->slots[GPI__IN_AUX] >= 0)
+    return 0;
+  of = gpi__note_activation(f, said, &f->nodes[derivative]);
+  aux = gpi__matrix_of(f, upstream);
+  said->epilogue |= aux >= 0 ? GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM : GEMMEPI_BACKWARD;
+  if (of >= 0 && aux < 0) {
+    aux = gpi__matrix_of(f, of);
+    of = upstream;
+  }
+  said->slots[GPI__IN_AUX] = aux;
+  return aux >= 0 && of >= 0 && gpi__is_product(f, said, of);
+}
+
+/* Where an epilogue has an output or a vector, by which it is told; GPI__SLOTS: nowhere. A matrix that is read may be aux or residual. */
+static int gpi__slot_of(const gpi__formula *f, const gpi__formula_operand *o) {
+  int is_column = o->kind == GEMMEPI_PER_COLUMN;
+  if (!o->output)
+    return is_column && !o->periods ? GPI__IN_BIAS : GPI__SLOTS;
+  if (!o->reduction)
+    return GPI__IN_AUX;
+  return is_column && gpi__reductions[o->reduction].op == GPI__REDUCE_SUM &&
+        o->node == f->operands[GPI__RESULT].node
+       ? GPI__IN_BIAS_GRAD
+       : GPI__SLOTS;
+}
+
+/* Finds the outputs and the bias; returns how many matrices are read, or -1 where something has no place in an epilogue. */
+static int gpi__cast_operands(const gpi__formula *f, gpi__composition *said) {
+  static const uint64_t flags[GPI__SLOTS] = {GEMMEPI_AUX, 0, GEMMEPI_BIAS, GEMMEPI_BGRAD};
+  int i, slot, matrices = 0;
+  for (i = 0; i < f->operand_count; i++) {
+    const gpi__formula_operand *o = &f->operands[i];
+    if (!o->used)
+      continue;
+    if (!o->output && o->kind == GEMMEPI_FULL && !o->periods) {
+      matrices++;
+      continue;
+    }
+    slot = gpi__slot_of(f, o);
+    if (slot == GPI__SLOTS || said->slots[slot] >= 0)
+      return -1;
+    said->slots[slot] = i;
+    said->epilogue |= flags[slot];
+  }
+  return matrices;
+}
+
+/* Whether D is an activation, a gate or a gradient, plus the residual, and what is saved the product. */
+static int gpi__says_composition(const gpi__formula *f, gpi__composition *said) {
+  static const gpi__composition none = {0, 0, {-1, -1, -1, -1}};
+  int d = f->operands[GPI__RESULT].node, matrices, turn, is;
+  const gpi__node *n;
+  gpi__composition start = none;
+  if (!f->reads_value || !f->operands[GPI__RESULT].used)
+    return 0;
+  matrices = gpi__cast_operands(f, &start);
+  for (turn = 0, n = &f->nodes[d]; turn < 2 && n->op == GPI__OP_ADD && start.slots[GPI__IN_RESIDUAL] < 0; turn++)
+    if (gpi__matrix_of(f, n->args[turn]) >= 0) {
+      start.slots[GPI__IN_RESIDUAL] = gpi__matrix_of(f, n->args[turn]);
+      start.epilogue |= GEMMEPI_RESIDUAL;
+      d = n->args[1 - turn];
+    }
+  n = &f->nodes[d];
+  *said = start;
+  is = gpi__is_activation(f, said, d);
+  for (turn = 0; turn < 4 && !is && n->op == GPI__OP_MUL; turn++) {
+    *said = start;
+    is = (turn < 2 ? gpi__is_gate : gpi__is_gradient)(f, said, n->args[turn % 2], n->args[1 - turn % 2]);
+  }
+  return is &&
+     matrices == (said->slots[GPI__IN_RESIDUAL] >= 0) + ((said->epilogue & GEMMEPI_BACKWARD) != 0) &&
+     (start.slots[GPI__IN_AUX] < 0 || gpi__is_product(f, said, f->operands[start.slots[GPI__IN_AUX]].node));
+}
+
+/* >>whether it may be run so */
 
 /* Types and what lies with them: whether what the formula has in a slot may be the epilogue's tensor. */
 static int gpi__may_be_operand(const gpi__problem *problem, int operand, int i) {
@@ -25844,20 +25680,12 @@ static const char *gpi__not_composed(const gpi__problem *problem, const gpi__pro
   return NULL;
 }
 
-/* Whether the formula says what an epilogue says, and may be run as that: then *is is 1, and said and composed are filled in. The status
- is OK unless memory has run out. */
-static gemmepi_status gpi__find_composition(const gemmepi_context *context, const gpi__problem *problem,
-  gpi__composition *said, gpi__problem *composed, int *is) {
-  gemmepi_status status;
-  *is = 0;
-  if (gpi__half_group_of(problem))
-    return GEMMEPI_OK;
-  status = gpi__compose(&context->allocator, problem->formula->placed.formula, said, is);
-  if (status || !*is)
-    return status;
+/* Whether the formula says what an epilogue says, and may be run as that: then said and composed are filled in. */
+static int gpi__find_composition(const gpi__problem *problem, gpi__composition *said, gpi__problem *composed) {
+  if (gpi__half_group_of(problem) || !gpi__says_composition(problem->formula->placed.formula, said))
+    return 0;
   *composed = gpi__composed_problem(problem, said);
-  *is = !gpi__not_composed(problem, composed, said);
-  return GEMMEPI_OK;
+  return !gpi__not_composed(problem, composed, said);
 }
 /* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
  for Hopper, as they store D.
@@ -32160,9 +31988,9 @@ static gemmepi_status gpi__try_inside(gpi__matmul_plan *plan, const gpi__problem
 static gemmepi_status gpi__try_composed(gpi__matmul_plan *plan) {
   gpi__formula_step *step = &plan->around->formula;
   gpi__problem composed;
-  int is_composed;
-  gemmepi_status status = gpi__find_composition(plan->base.context, &plan->around->inside, &step->said, &composed, &is_composed);
-  return status || !is_composed ? status : gpi__try_product(plan, &composed, &step->is_composed);
+  return gpi__find_composition(&plan->around->inside, &step->said, &composed)
+       ? gpi__try_product(plan, &composed, &step->is_composed)
+       : GEMMEPI_OK;
 }
 
 /* With the formula inside a kernel, or v and a pass: as forced, else by estimates. */

@@ -61,15 +61,16 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/expression.h"
 #include "formula/parse.h"
 #include "formula/print.h"
+#if !defined GEMMEPI_NO_FORMULA || !defined GEMMEPI_NO_LINEAR
 #include "formula/derivation.h"
 #include "formula/sweep.h"
 #include "formula/gradient.h"
 #include "formula/derive.h"
 #include "formula/derived_operands.h"
+#endif
 GPI__OPTIMIZE_LITTLE_END
 #include "formula/formula.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
-#include "formula/compose.h"
 #include "formula/placed.h"
 #include "formula/key.h"
 #include "formula/emit.h"

@@ -282,7 +282,7 @@ typedef struct gemmepi_matmul_desc {
 
     /* Replaces the epilogue: text that computes D from v = alpha op(A) op(B) + beta C (the language is described at gemmepi_operand).
        epilogue, aux, residual, bias and bias_grad are 0 then, and ACCUMULATE is refused. On a GPU a formula that says an
-       epilogue runs as that epilogue. NULL: none */
+       epilogue, but for a gate's gradient, runs as that epilogue. NULL: none */
     const char *formula;
     const struct gemmepi_operand *operands; /* what the formula reads and assigns besides v and d, and what a.formula and b.formula read */
     int operand_count;

@@ -29,6 +29,11 @@ typedef struct gpi__derivation {
     int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
 } gpi__derivation;
 
+/* Whether it reads the operand node.place, by place or by index. */
+static int gpi__is_of_operand(const gpi__node *node) {
+    return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
+}
+
 static int gpi__width_of_output(const gpi__derivation *d, int output) {
     int width;
     if (output != GPI__RESULT)
@@ -103,6 +108,29 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
     return GEMMEPI_OK;
 }
 
+/* Names that get d_ or dy_ before them. is_layers: operands with such names are gradients and upstreams, and dy is Y's. */
+static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
+    int i;
+    for (i = -2; i < desc->operand_count; i++) {
+        const char *name = i == -2   ? gpi__result_name(desc)
+                           : i == -1 ? gpi__value_name(desc)
+                                     : desc->operands[i].name;
+        if (is_layers && (strcmp(name, "dy") == 0 ||
+                          (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))))
+            return gpi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands",
+                name);
+        if (strlen(name) > GPI__FORMULA_NAME - 3)
+            return gpi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
+                name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
+    }
+    return GEMMEPI_OK;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
 static const char *gpi__behind_blanks(const char *at) {
     while (*at == ' ')
         at++;
@@ -185,28 +213,6 @@ static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list)
                      "desc.upstream is empty; it names the outputs that have an upstream, or is NULL");
 }
 
-/* Names that get d_ or dy_ before them. is_layers: operands with such names are gradients and upstreams, and dy is Y's. */
-static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
-    int i;
-    for (i = -2; i < desc->operand_count; i++) {
-        const char *name = i == -2   ? gpi__result_name(desc)
-                           : i == -1 ? gpi__value_name(desc)
-                                     : desc->operands[i].name;
-        if (is_layers && (strcmp(name, "dy") == 0 ||
-                          (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))))
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands",
-                name);
-        if (strlen(name) > GPI__FORMULA_NAME - 3)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
-                name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
-    }
-    return GEMMEPI_OK;
-}
-
 /* Whether the gradient calls something by that name: d_NAME, dy or dy_NAME. */
 static int gpi__gives_name(const gpi__derivation *d, const char *name) {
     char given[GPI__FORMULA_NAME + 4];
@@ -257,6 +263,22 @@ static void gpi__list_operands_to_derive(gpi__derivation *d, const gemmepi_deriv
             operand->dtype = operand->tensor->dtype ? operand->tensor->dtype : GEMMEPI_F32;
         d->desc.operands = d->operands;
     }
+}
+
+/* Whether a text ends with an expression, as what makes an operand does. */
+static int gpi__ends_with_expression(const char *text) {
+    size_t at = gpi__next_token(text, 0), length, next;
+    int ends = 0;
+    while (text[at]) {
+        length = gpi__name_length(text + at);
+        next = gpi__next_token(text, at + length);
+        ends = !length || text[next] != '=' || text[next + 1] == '=';
+        while (text[at] && text[at] != ';')
+            at = gpi__next_token(text, at + 1);
+        if (text[at])
+            at = gpi__next_token(text, at + 1);
+    }
+    return ends;
 }
 
 /* Whether the formula is text that makes a or b of a product. */
@@ -332,5 +354,6 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
         status = gpi__parse_upstreams(d, desc->upstream);
     return status ? status : gpi__check_given_names(d);
 }
+#endif
 
 #endif

@@ -105,23 +105,6 @@ static gemmepi_status gpi__check_columns(gpi__derivation *d) {
         d->graph.parts);
 }
 
-/* Where the text has another width than n it must say of how many parts, unless of two. */
-static gemmepi_status gpi__check_parts(const gpi__derivation *d) {
-    int i, others = 0;
-    for (i = 0; i < d->graph.count && d->graph.parts != 2; i++) {
-        const gpi__node *node = &d->graph.nodes[i];
-        if (d->printer.uses[i] && node->op >= GPI__OP_PART)
-            return GEMMEPI_OK;
-        others |= d->printer.uses[i] && node->width && node->width != d->graph.n_width;
-    }
-    GPI__INVALID_IF(
-        others,
-        "the gradient does not divide columns, and so does not say that they are in %d parts: name what the "
-        "formula divides in desc.wrt, too",
-        d->graph.parts);
-    return GEMMEPI_OK;
-}
-
 static void gpi__prepare_printer(gpi__derivation *d) {
     gpi__printer *p = &d->printer;
     int i;
@@ -171,6 +154,38 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
     return status ? status : gpi__check_reads(d);
 }
 
+/* Whether the text has a leaf, or a result in a node's place. */
+static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
+    const gpi__printer *p = &d->printer;
+    int i;
+    for (i = 0; i < d->graph.count; i++)
+        if (p->uses[i] &&
+            (p->labels[i] >= GPI__BY_OPERAND
+                 ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
+                 : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) &&
+                       p->nodes[i].place == which))
+            return 1;
+    return 0;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* Where the text has another width than n it must say of how many parts, unless of two. */
+static gemmepi_status gpi__check_parts(const gpi__derivation *d) {
+    int i, others = 0;
+    for (i = 0; i < d->graph.count && d->graph.parts != 2; i++) {
+        const gpi__node *node = &d->graph.nodes[i];
+        if (d->printer.uses[i] && node->op >= GPI__OP_PART)
+            return GEMMEPI_OK;
+        others |= d->printer.uses[i] && node->width && node->width != d->graph.n_width;
+    }
+    GPI__INVALID_IF(
+        others,
+        "the gradient does not divide columns, and so does not say that they are in %d parts: name what the "
+        "formula divides in desc.wrt, too",
+        d->graph.parts);
+    return GEMMEPI_OK;
+}
+
 /* To be given to gpi__delete; NULL with the sentence. */
 static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc,
                                          gpi__derivation **out) {
@@ -194,23 +209,6 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
     return status;
 }
 
-#if !defined GEMMEPI_NO_FORMULA || !defined GEMMEPI_NO_LINEAR
-/* Whether the text has a leaf, or a result in a node's place. */
-static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
-    const gpi__printer *p = &d->printer;
-    int i;
-    for (i = 0; i < d->graph.count; i++)
-        if (p->uses[i] &&
-            (p->labels[i] >= GPI__BY_OPERAND
-                 ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
-                 : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) &&
-                       p->nodes[i].place == which))
-            return 1;
-    return 0;
-}
-#endif
-
-#ifndef GEMMEPI_NO_FORMULA
 static void gpi__print_gradient(gpi__derivation *d, gpi__text *out) {
     static const char *const names[] = {"floor", "round", "comparisons", "uniform"};
     const char *between = "/* derivatives that are 0: ";

@@ -115,11 +115,6 @@ static gpi__node gpi__node_of(int op, int x, int y, int z) {
     return node;
 }
 
-/* Whether it reads the operand node.place, by place or by index. */
-static int gpi__is_of_operand(const gpi__node *node) {
-    return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
-}
-
 static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
     return memcmp(x, y, sizeof *x) == 0;
 }

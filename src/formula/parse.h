@@ -407,22 +407,6 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
 
 /* >>the text of an operand */
 
-/* Whether a text ends with an expression, as what makes an operand does. */
-static int gpi__ends_with_expression(const char *text) {
-    size_t at = gpi__next_token(text, 0), length, next;
-    int ends = 0;
-    while (text[at]) {
-        length = gpi__name_length(text + at);
-        next = gpi__next_token(text, at + length);
-        ends = !length || text[next] != '=' || text[next + 1] == '=';
-        while (text[at] && text[at] != ';')
-            at = gpi__next_token(text, at + 1);
-        if (text[at])
-            at = gpi__next_token(text, at + 1);
-    }
-    return ends;
-}
-
 /* Widths count from what is made, and the parser's from the value: as of a formula whose D is this wide. One that there is not stays the
    same as D's, and *other is set. */
 static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int made, int *other) {

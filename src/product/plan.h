@@ -258,10 +258,9 @@ static gemmepi_status gpi__try_inside(gpi__matmul_plan *plan, const gpi__problem
 static gemmepi_status gpi__try_composed(gpi__matmul_plan *plan) {
     gpi__formula_step *step = &plan->around->formula;
     gpi__problem composed;
-    int is_composed;
-    gemmepi_status status = gpi__find_composition(plan->base.context, &plan->around->inside, &step->said,
-                                                  &composed, &is_composed);
-    return status || !is_composed ? status : gpi__try_product(plan, &composed, &step->is_composed);
+    return gpi__find_composition(&plan->around->inside, &step->said, &composed)
+               ? gpi__try_product(plan, &composed, &step->is_composed)
+               : GEMMEPI_OK;
 }
 
 /* With the formula inside a kernel, or v and a pass: as forced, else by estimates. */

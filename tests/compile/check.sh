@@ -142,7 +142,7 @@ structs_are_compared() {
 # What asks for a formula asks GPI__FORMULA, of which compilers make nothing where formulas are left out: only what users see has directives.
 formulas_are_asked_for() {
     ! grep -rl '^ *# *if.*GEMMEPI_NO_FORMULA' src --include='*.h' |
-        grep -v -E '^src/(api/functions|base/platform|formula/derive|formula/derived_operands|problem/pack)[.]h$'
+        grep -v -E '^src/(gemmepi[.]in|api/functions|base/platform|formula/(derivation|derive|derived_operands)|problem/pack)[.]h$'
 }
 
 parts() {

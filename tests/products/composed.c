@@ -1,6 +1,6 @@
 /* composed [count] [first seed]: random products whose epilogues are said as formulas, against the oracle of products, and on a GPU
-   against the epilogue's own run: of a formula that explain calls an epilogue, to the byte. A failure prints its seed: `composed 1 SEED`
-   repeats it. */
+   against the epilogue's own run: of a formula that explain calls an epilogue, to the byte. Gates' gradients stay formulas. A failure
+   prints its seed: `composed 1 SEED` repeats it. */
 #include "problem.h"
 
 #include "composed.h"
@@ -69,7 +69,7 @@ static void formulas_that_say_epilogues_are_within_their_bound(void) {
         CHECK(formula_holds(&p, &c), "seed %llu: %s", (unsigned long long)seed, c.text);
     }
     CHECK(said > 0 || count < 100, "no formula says any of them");
-    CHECK(here->is_host || the_same * 10 >= said * 6 || said < 20, "%d of %d ran as the epilogue", the_same,
+    CHECK(here->is_host || the_same * 10 >= said * 4 || said < 20, "%d of %d ran as the epilogue", the_same,
           said);
     printf("  %d of %d formulas ran as the epilogue\n", the_same, said);
 }
