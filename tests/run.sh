@@ -12,7 +12,7 @@
 # A test prints 'ok   name', 'FAIL name ...' or 'skip name: reason' for each thing it tests, and closes with
 # 'N passed, N failed, N skipped'. One that crashes, or fails without saying what, counts as one failure more.
 # What passed is not shown, unless V=1. Each test is shown when it has ended, with how many are left; long ones are divided. Reasons to
-# skip come at the end.
+# skip come at the end, and the programs that took longest; build/test_times.txt keeps when each test began and how long it took.
 results=build/test_results
 jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
 
@@ -44,7 +44,7 @@ run_test() {
             echo "FAIL $name: it closes with '$closing' and status $status, but says: $p passed, $f failed, $s skipped"
             f=$((f + 1))
         fi
-        echo "$p $f $s" >"$file.counts"
+        echo "$p $f $s $started $took" >"$file.counts"
         echo "$name: $p passed, $f failed, $s skipped (${took} s)$(
             [ ! -f $results/list ] || echo ", $(($(wc -l <$results/list) - $(ls $results | grep -c 'counts$'))) left")"
     } >"$file.report"
@@ -247,8 +247,10 @@ awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
 while read -r line; do
     [ -f "$results/$(printf '%s' "${line%% *}" | tr / _).counts" ] || printf '%s\n' "$line" # it has run ahead
 done <"$results/list" | xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}'
+: >"$results/times"
 while read -r name command; do
-    if read -r p f s <"$results/$(printf '%s' "$name" | tr / _).counts"; then
+    if read -r p f s began took <"$results/$(printf '%s' "$name" | tr / _).counts"; then
+        echo "$began $took $name" >>"$results/times"
         passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     else
         echo "FAIL $name: it left no counts"
@@ -270,6 +272,21 @@ END {
         printf "skipped: %s: %s%s\n", first[reason], reason, others ? " (and " others " more)" : ""
     }
 }'
+
+# The programs that took at least three seconds, the pieces of one added up.
+sort -n "$results/times" | awk '!first { first = $1 } { printf "%d %d %s\n", $1 - first, $2, $3 }' >build/test_times.txt
+awk '{
+    name = $3
+    sub("/[0-9]+(/[0-9]+)?$", "", name)
+    took[name] += $2
+    pieces[name]++
+    if ($2 > longest[name]) longest[name] = $2
+}
+END {
+    for (name in took)
+        if (took[name] > 2)
+            print took[name] " s " name (pieces[name] == 1 ? "" : ", in " pieces[name] " pieces of at most " longest[name] " s")
+}' build/test_times.txt | sort -rn | sed -n '1,10s/^/slow: /p'
 rm -rf "$results"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
