@@ -18589,14 +18589,13 @@ enum {
   GPI__OVERLAPS = 2, /* a launch may begin before the one ahead of it has ended */
   GPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
   GPI__WGMMA = 8, /* that of sm_90a, which TMA feeds */
-  GPI__HOPPER = 16, /* what was measured of cuBLASLt on an H100 and an H200 holds */
-  GPI__MMA_F16 = 32, /* mma.sync of F16 and I8, which ldmatrix feeds */
-  GPI__MMA_FP8 = 64, /* that of fp8, at twice the rate of 16 bits */
-  GPI__MMA_SCALED = 128 /* that of scaled fp8 and, at eight times the rate of 16 bits, E2M1: of sm_120a */
+  GPI__MMA_F16 = 16, /* mma.sync of F16 and I8, which ldmatrix feeds */
+  GPI__MMA_FP8 = 32, /* that of fp8, at twice the rate of 16 bits */
+  GPI__MMA_SCALED = 64 /* that of scaled fp8 and, at eight times the rate of 16 bits, E2M1: of sm_120a */
 };
 
 /* Later chips do not have these, even where they are not listed. */
-#define GPI__OF_ONE_CHIP (GPI__WGMMA | GPI__HOPPER | GPI__MMA_SCALED)
+#define GPI__OF_ONE_CHIP (GPI__WGMMA | GPI__MMA_SCALED)
 
 typedef struct gpi__chip {
   int arch; /* 90 for compute capability 9.0 */
@@ -18630,8 +18629,7 @@ static const gpi__chip gpi__chips[] = {
   {88, GPI__SINCE_80, 99u << 10, 230, 460, 0, 115, 1700, 163e3, "a guess, as 8.6"},
   {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 460, 0, 115, 1700, 806e3,
   "nine tenths of what NVIDIA's paper on Ada says"},
-  {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1240, 1740, 115, 1700, 2680e3,
-  "measured on an H200"},
+  {90, GPI__SINCE_90 | GPI__WGMMA, 227u << 10, 1240, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
   {100, GPI__SINCE_90, 227u << 10, 920, 920, 0, 115, 1700, 6400e3,
   "a guess from NVIDIA's paper on Blackwell"},
   {103, GPI__SINCE_90, 227u << 10, 920, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
@@ -28958,12 +28956,8 @@ static void gpi__enumerate_engines(const gemmepi_context *context, const gpi__pr
     gpi__count_engine(context, problem, gpi__choose_shape(context, problem, row, added), copying, added);
   }
 }
-/* What may go to cuBLASLt with its epilogue: what that has, and where it breaks the contract. */
-
-/* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v| = 4.5e-6 |v|, covers the error of
- cuBLASLt's approximate GELU: at most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), measured on an
- H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
-#define GPI__LT_GELU_MIN_K 512
+/* What cuBLASLt does by its documentation: its epilogues, and what keeps a problem from them. What was found out besides stands in the table
+ of lt_known.h. */
 
 typedef struct gpi__lt_epilogue_row {
   uint64_t epilogue;
@@ -29001,47 +28995,8 @@ static int gpi__lt_epilogue(uint64_t epilogue) {
   return 0;
 }
 
-/* Whether cuBLASLt would store d as c lies: its algorithm 21 did so in F32 and BF16, where lines of c begin at multiples of 16 bytes and
- those of d do not, and the GPU ended with CUDA_ERROR_MISALIGNED_ADDRESS (H200, cuBLASLt 13.1; the other way round it was right).
- Counted in elements, as c and d may differ in dtype. */
-static int gpi__lt_stores_as_c(const gpi__problem *problem, const gpi__view *c, const gpi__view *d) {
-  return gpi__unit_of(problem, c, 0) / (c->bits / 8) > gpi__unit_of(problem, d, 0) / (d->bits / 8);
-}
-
-/* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
-static const char *gpi__lt_breach(const gpi__problem *problem) {
-  int is_narrow = problem->views[GPI__D].bits <= 16;
-  uint32_t activation = gpi__activation(problem->epilogue);
-  if (activation == GEMMEPI_RELU && gpi__has(problem, GEMMEPI_AUX))
-    return "its RELU mask has the bit for v >= 0, ours for v > 0";
-  if (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX) &&
-    (problem->views[GPI__A].dtype == GEMMEPI_E5M2 || problem->views[GPI__B].dtype == GEMMEPI_E5M2))
-    return "its amax is NaN where an infinity of E5M2 makes it infinite";
-  if (activation == GEMMEPI_GELU_TANH && problem->accumulator == GEMMEPI_F64)
-    return "its GELU is off by up to 3e-10 in F64";
-  if (activation == GEMMEPI_GELU_TANH && !is_narrow && !gpi__is_fp8_product(problem))
-    return "its GELU is off by up to 5.3e-6";
-  if (activation == GEMMEPI_GELU_TANH && !gpi__is_fp8_product(problem) && problem->k < GPI__LT_GELU_MIN_K)
-    return "its GELU is off by up to 5.3e-6, which the bound for k below 512 does not cover";
-  if (gpi__has(problem, GEMMEPI_BGRAD) && is_narrow)
-    return "it sums bias_grad from values already rounded to D's type";
-  return NULL;
-}
-
-/* From this many elements of D on a 16-bit DRELU costs cuBLASLt more than a pass of ours: on an H200 1.2 to 1.3 times a
- bare product and a pass at 4096 x 4096 x 4096 and 8192 x 3072 x 768 (m, n, k), as much below. */
-#define GPI__LT_DRELU_MAX_SIZE ((int64_t)1 << 23)
-
-/* Where cuBLASLt's epilogue is slower than the route split: the sentence, or NULL. */
-static const char *gpi__lt_slower(const gpi__problem *problem) {
-  if (gpi__activation(problem->epilogue) == GEMMEPI_RELU && gpi__has(problem, GEMMEPI_BACKWARD) &&
-    problem->views[GPI__D].bits == 16 && problem->m > GPI__LT_DRELU_MAX_SIZE / problem->n)
-    return "its DRELU is slower than a pass of ours from 2^23 elements on";
-  return NULL;
-}
-
 /* What cuBLASLt takes of types and scales is for its heuristic to say, but for the cases below: there it would compute
- something else, or was not seen to compute the same. */
+ something else. */
 static const char *gpi__lt_type_rule(const gpi__problem *problem) {
   const gpi__view *views = problem->views, *aux = &views[GPI__AUX];
   int d = views[GPI__D].dtype, d_is_fp8 = gpi__is_fp8(d), is_fp8 = gpi__is_fp8_product(problem);
@@ -29052,8 +29007,6 @@ static const char *gpi__lt_type_rule(const gpi__problem *problem) {
   if (problem->common == GEMMEPI_I8)
     return d == GEMMEPI_I32 ? "with alpha or beta its I32 results are not modulo 2^32"
         : "it has no scales for I8";
-  if (!is_fp8 && d != GEMMEPI_F32 && d != problem->common && !gpi__is_scaled_dtype(d))
-    return "it was seen to write past a 16-bit d of F32 operands";
   if (gpi__is_scaled_dtype(d) && !is_fp8)
     return "it stores fp8 and I8 only of fp8 operands";
   if (views[GPI__C].dtype != d && !d_is_fp8)
@@ -29064,8 +29017,6 @@ static const char *gpi__lt_type_rule(const gpi__problem *problem) {
     return "bias_grad and d differ in dtype";
   if (aux->dtype && aux->bits != 1 && aux->dtype != d && !d_is_fp8)
     return "aux and d differ in dtype";
-  if (gpi__has(problem, GEMMEPI_BACKWARD) && gpi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
-    return "its GELU derivative is off by up to 1.6e-5, and wrong where aux is D";
   if (views[GPI__AMAX_D].dtype && !d_is_fp8)
     return "it writes only amax of fp8 results";
   if (views[GPI__AMAX_AUX].dtype && !gpi__is_fp8(aux->dtype))
@@ -29086,12 +29037,10 @@ static const char *gpi__lt_scale_rule(const gpi__problem *problem) {
   return NULL;
 }
 
-/* The rule that keeps a problem from cuBLASLt, or NULL. */
-static const char *gpi__lt_rule(const gemmepi_context *context, const gpi__problem *problem) {
-  const gpi__view *views = problem->views;
-  const gpi__view *aux = &views[GPI__AUX];
+/* What keeps a problem from cuBLASLt's epilogues whatever the chip and the version, or NULL. */
+static const char *gpi__lt_documented(const gpi__problem *problem) {
+  const gpi__view *aux = &problem->views[GPI__AUX], *bias_grad = &problem->views[GPI__BIAS_GRAD];
   const char *rule;
-  (void)context;
   if (problem->flags & GEMMEPI_DEVICE_SCALARS)
     return "alpha and beta are on the device as doubles";
   if (problem->k == 0)
@@ -29103,15 +29052,11 @@ static const char *gpi__lt_rule(const gemmepi_context *context, const gpi__probl
     rule = gpi__lt_scale_rule(problem);
   if (rule)
     return rule;
-  if (gpi__lt_stores_as_c(problem, &views[GPI__C], &views[GPI__D]))
-    return "lines or items of d begin at multiples of fewer elements than those of c, as which it stores d";
   if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
     return "aux.ld or aux.batch_stride is no multiple of 8";
-  if (views[GPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GPI__BIAS_GRAD].batch_stride == 0)
+  if (bias_grad->dtype && problem->batch > 1 && bias_grad->batch_stride == 0)
     return "it does not sum bias_grad over the batch";
-  if (gpi__lt_slower(problem))
-    return gpi__lt_slower(problem);
-  return problem->flags & GEMMEPI_RELAXED ? NULL : gpi__lt_breach(problem);
+  return NULL;
 }
 /* A problem in cuBLASLt's words: operands, epilogue and scales. */
 
@@ -29142,7 +29087,7 @@ typedef struct gpi__lt_product {
   size_t workspace_size;
   int scalars; /* dtype of alpha and beta */
   int c_as_d; /* where C is not read, D may stand for it */
-  int adds_in_place; /* see gpi__lt_adds_in_place */
+  int adds_in_place; /* see gpi__lt_may_add_in_memory */
   int pointer_count;
   gpi__lt_pointer pointers[GPI__LT_MAX_POINTERS];
 } gpi__lt_product;
@@ -29297,9 +29242,10 @@ static int gpi__lt_describe(const gpi__cublaslt *lt, const gpi__problem *problem
 }
 /* A product by cuBLASLt: its algorithm, and its runs. */
 
-/* What is known to be wrong with cuBLASLt: a table by version and chip, asked when the library is opened, before it is asked for
- algorithms, of each algorithm and of each run. NVIDIA's release notes are at docs.nvidia.com/cuda/cuda-toolkit-release-notes and
- .../cublas-patch-release-notes; the number of a row is theirs. docs/routes.md prints the table. */
+/* What is known of cuBLASLt beyond its documentation: a table by version and chip, of what NVIDIA says to be wrong and of what was measured.
+ It is asked before the library is loaded, when it is opened, before it is asked for algorithms, of each algorithm and of each run. NVIDIA's
+ release notes are at docs.nvidia.com/cuda/cuda-toolkit-release-notes and .../cublas-patch-release-notes; the number of a row is theirs.
+ docs/routes.md prints the table. */
 
 /* What is asked about: a product, by an algorithm or by any. */
 typedef struct gpi__lt_question {
@@ -29322,23 +29268,31 @@ static gpi__lt_question gpi__lt_question_of(const gemmepi_context *context, cons
   return question;
 }
 
+/* When a row is asked, and what follows. */
 typedef enum gpi__lt_asked {
+  GPI__LT_ASKED_EPILOGUE, /* the library may not be loaded: its epilogue is not used, */
+  GPI__LT_ASKED_BOUNDS, /* and with RELAXED it is */
+  GPI__LT_ASKED_C, /* C is not the product's */
+  GPI__LT_ASKED_READS, /* the product takes longer than its model says */
   GPI__LT_ASKED_OPENING, /* a warning: what decides cannot be seen from here */
   GPI__LT_ASKED_PRODUCT, /* no algorithm may run the product */
-  GPI__LT_ASKED_ALGORITHM,
-  GPI__LT_ASKED_RUN /* runs with C, that is beta other than 0 */
+  GPI__LT_ASKED_ALGORITHM, /* this one may not */
+  GPI__LT_ASKED_CONTRACT, /* likewise, as it breaks the contract */
+  GPI__LT_ASKED_TILES, /* one with smaller tiles goes first */
+  GPI__LT_ASKED_IN_PLACE, /* D = A B + D is kept from the memory */
+  GPI__LT_ASKED_RUN /* runs with C, that is beta other than 0, use another route */
 } gpi__lt_asked;
 
-typedef struct gpi__lt_defect {
-  int from, before; /* versions, 120603 for 12.6.3: from the first with the defect to the first without */
+typedef struct gpi__lt_row {
+  int from, before; /* versions, 120603 for 12.6.3: from the first with it to the first without */
   int patched; /* the patch releases of March 2026 are without it, too */
   int first_arch, last_arch;
-  int algorithm; /* cuBLASLt's number; 0: any */
+  int algorithm; /* cuBLASLt's number; negative: all but that; 0: any */
   gpi__lt_asked asked;
   int (*applies)(const gpi__lt_question *); /* NULL: always */
   const char *sentence; /* what goes wrong, and when */
   const char *source;
-} gpi__lt_defect;
+} gpi__lt_row;
 
 /* >>conditions */
 
@@ -29434,9 +29388,108 @@ static int gpi__lt_is_captured(const gpi__lt_question *q) {
   return q->context->driver.stream_is_capturing(legacy, &status) == GPI__CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
+/* >>conditions of what was measured */
+
+static int gpi__lt_is_gelu(const gpi__lt_question *q) {
+  return gpi__activation(q->problem->epilogue) == GEMMEPI_GELU_TANH;
+}
+
+static int gpi__lt_is_narrow(const gpi__lt_question *q) {
+  return q->problem->views[GPI__D].bits <= 16;
+}
+
+static int gpi__lt_converts_f32(const gpi__lt_question *q) {
+  int d = q->d->dtype;
+  return !gpi__is_fp8_product(q->problem) && d != GEMMEPI_F32 && d != q->problem->common &&
+     !gpi__is_scaled_dtype(d);
+}
+
+static int gpi__lt_has_gelu_gradient(const gpi__lt_question *q) {
+  return gpi__lt_is_gelu(q) && gpi__has(q->problem, GEMMEPI_BACKWARD);
+}
+
+/* D would be stored as C lies: algorithm 21 did so in F32 and BF16, where lines of C begin at multiples of 16 bytes and those of D do not, and
+ the GPU ended with CUDA_ERROR_MISALIGNED_ADDRESS; the other way round it was right. Counted in elements, as they may differ in dtype. */
+static int gpi__lt_stores_as_c(const gpi__lt_question *q) {
+  return gpi__unit_of(q->problem, q->c, 0) / (q->c->bits / 8) >
+     gpi__unit_of(q->problem, q->d, 0) / (q->d->bits / 8);
+}
+
+/* From this many elements on a 16-bit DRELU costs 1.2 to 1.3 times a bare product and a pass at 4096 x 4096 x 4096 and 8192 x 3072 x 768 (m, n,
+ k), as much below. */
+#define GPI__LT_DRELU_MAX_SIZE ((int64_t)1 << 23)
+
+static int gpi__lt_has_large_drelu(const gpi__lt_question *q) {
+  const gpi__problem *problem = q->problem;
+  return gpi__activation(problem->epilogue) == GEMMEPI_RELU && gpi__has(problem, GEMMEPI_BACKWARD) &&
+     problem->views[GPI__D].bits == 16 && problem->m > GPI__LT_DRELU_MAX_SIZE / problem->n;
+}
+
+static int gpi__lt_writes_mask(const gpi__lt_question *q) {
+  return gpi__activation(q->problem->epilogue) == GEMMEPI_RELU && gpi__has(q->problem, GEMMEPI_AUX);
+}
+
+static int gpi__lt_has_amax_of_e5m2(const gpi__lt_question *q) {
+  const gpi__view *views = q->problem->views;
+  return (q->problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX)) &&
+     (views[GPI__A].dtype == GEMMEPI_E5M2 || views[GPI__B].dtype == GEMMEPI_E5M2);
+}
+
+static int gpi__lt_has_f64_gelu(const gpi__lt_question *q) {
+  return gpi__lt_is_gelu(q) && q->problem->accumulator == GEMMEPI_F64;
+}
+
+static int gpi__lt_has_wide_gelu(const gpi__lt_question *q) {
+  return gpi__lt_is_gelu(q) && !gpi__lt_is_narrow(q) && !gpi__is_fp8_product(q->problem);
+}
+
+/* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v| = 4.5e-6 |v|, covers the error of the approximate GELU: at
+ most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), over |v| from 2^-13 to 64. */
+#define GPI__LT_GELU_MIN_K 512
+
+static int gpi__lt_has_gelu_of_short_k(const gpi__lt_question *q) {
+  return gpi__lt_is_gelu(q) && !gpi__is_fp8_product(q->problem) && q->problem->k < GPI__LT_GELU_MIN_K;
+}
+
+static int gpi__lt_has_narrow_sums(const gpi__lt_question *q) {
+  return gpi__has(q->problem, GEMMEPI_BGRAD) && gpi__lt_is_narrow(q);
+}
+
+static int gpi__lt_may_have_alpha_0(const gpi__lt_question *q) {
+  return q->use != GPI__LT_BARE_ALPHA_1;
+}
+
+/* Algorithm 66 keeps its sums in F32 until bias and GELU are done. Others, 24 for one, round them to 16 bits before: off by a unit of the sum,
+ however small the result is. */
+static int gpi__lt_adds_before_rounding(const gpi__lt_question *q) {
+  return gpi__lt_is_narrow(q) && !(q->problem->flags & GEMMEPI_RELAXED) && q->use == GPI__LT_WHOLE &&
+     (gpi__has(q->problem, GEMMEPI_BIAS) || gpi__lt_is_gelu(q));
+}
+
+/* Where cuBLASLt puts tiles of 128 x 256 first, which store their results while nothing is multiplied. With BF16, products of 1000 to 16384
+ rows, 768 to 8192 columns and k 200 to 2048, all layouts, an answer with one of the smaller tiles took 0.90 of the first answer's time in the
+ mean and 1.03 at most where that has two waves or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to
+ 1.06. F16 is taken to be like BF16. */
+#define GPI__LT_SHORT_K 2048
+
+static int gpi__lt_has_short_k(const gpi__lt_question *q) {
+  return gpi__dtype((gemmepi_dtype)q->problem->common)->size == 2 && q->problem->k <= GPI__LT_SHORT_K;
+}
+
+/* D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before, where beta is known to be 1, with no epilogue and
+ with BIAS. */
+static int gpi__lt_may_add_in_memory(const gpi__lt_question *q) {
+  return q->problem->views[GPI__D].bits == 16 && !(q->problem->flags & GEMMEPI_RELAXED) &&
+     q->use == GPI__LT_WHOLE && gpi__activation(q->problem->epilogue) == GEMMEPI_NONE;
+}
+
 /* >>the table */
 
-static const gpi__lt_defect gpi__lt_defects[] = {
+/* Measured on an H200 with 13.1. What was seen of an algorithm or an epilogue is taken to hold for all chips and versions, what makes one
+ faster for 9.0 alone. */
+#define GPI__LT_H200 "measured on an H200"
+
+static const gpi__lt_row gpi__lt_rows[] = {
   {120603, 130800, 0, 90, 119, 66, GPI__LT_ASKED_ALGORITHM, gpi__lt_loses_end_of_k,
   "split-k leaves out the end of k where it does not divide k and its parts are whole stages", "6580689"},
   {120603, 130300, 1, 90, 119, 66, GPI__LT_ASKED_ALGORITHM, gpi__lt_has_long_lines,
@@ -29475,6 +29528,37 @@ static const gpi__lt_defect gpi__lt_defects[] = {
   {0, 120405, 0, 90, 90, 0, GPI__LT_ASKED_OPENING, NULL,
   "asking for an algorithm may end the program by a floating-point exception, as on parts of a GPU (MIG)",
   "resolved in CUDA 12.4 Update 1"},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_EPILOGUE, gpi__lt_converts_f32,
+  "it was seen to write past a 16-bit d of F32 operands", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_EPILOGUE, gpi__lt_has_gelu_gradient,
+  "its GELU derivative is off by up to 1.6e-5, and wrong where aux is D", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_C, gpi__lt_stores_as_c,
+  "lines or items of d begin at multiples of fewer elements than those of c, as which it stores d",
+  GPI__LT_H200},
+  {0, INT_MAX, 0, 90, 90, 0, GPI__LT_ASKED_EPILOGUE, gpi__lt_has_large_drelu,
+  "its DRELU is slower than a pass of ours from 2^23 elements on", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_BOUNDS, gpi__lt_writes_mask,
+  "its RELU mask has the bit for v >= 0, ours for v > 0", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_BOUNDS, gpi__lt_has_amax_of_e5m2,
+  "its amax is NaN where an infinity of E5M2 makes it infinite", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_BOUNDS, gpi__lt_has_f64_gelu,
+  "its GELU is off by up to 3e-10 in F64", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_BOUNDS, gpi__lt_has_wide_gelu,
+  "its GELU is off by up to 5.3e-6", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_BOUNDS, gpi__lt_has_gelu_of_short_k,
+  "its GELU is off by up to 5.3e-6, which the bound for k below 512 does not cover", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_BOUNDS, gpi__lt_has_narrow_sums,
+  "it sums bias_grad from values already rounded to D's type", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 13, GPI__LT_ASKED_CONTRACT, gpi__lt_may_have_alpha_0,
+  "do not write D where alpha is 0", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, -66, GPI__LT_ASKED_CONTRACT, gpi__lt_adds_before_rounding,
+  "may round to 16 bits before the epilogue", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_IN_PLACE, gpi__lt_may_add_in_memory,
+  "D = A B + D in 16 bits rounds A B first", GPI__LT_H200},
+  {0, INT_MAX, 0, 90, 90, 0, GPI__LT_ASKED_TILES, gpi__lt_has_short_k,
+  "large tiles are slow in 16 bits with k up to 2048", GPI__LT_H200},
+  {0, INT_MAX, 0, 90, 90, 0, GPI__LT_ASKED_READS, NULL, "products that wait for A and B take longer",
+  "measured on an H100"},
 };
 
 /* Whether the version is one of the patch releases of March 2026 (12.8.5, 12.9.2, 13.1.1, 13.2.2), or a later one of its series. */
@@ -29483,23 +29567,43 @@ static int gpi__lt_is_patched(int version) {
      (version >= 130101 && version < 130200) || version >= 130202;
 }
 
-static int gpi__lt_is_affected(const gemmepi_context *context, const gpi__lt_defect *defect) {
+/* Of what holds for all versions the library need not be loaded. */
+static int gpi__lt_is_affected(const gemmepi_context *context, const gpi__lt_row *row) {
   int version = context->cublaslt.version, arch = context->arch;
-  return version >= defect->from && version < defect->before &&
-     !(defect->patched && gpi__lt_is_patched(version)) && arch >= defect->first_arch &&
-     arch <= defect->last_arch;
+  return version >= row->from && version < row->before && !(row->patched && gpi__lt_is_patched(version)) &&
+     arch >= row->first_arch && arch <= row->last_arch;
 }
 
-/* The first defect that is met, or NULL. */
-static const gpi__lt_defect *gpi__lt_known(const gpi__lt_question *question, gpi__lt_asked asked) {
+static int gpi__lt_is_by(const gpi__lt_row *row, const gpi__lt_algorithm *algorithm) {
+  return !row->algorithm ||
+     (row->algorithm > 0 ? algorithm->id == row->algorithm : algorithm->id != -row->algorithm);
+}
+
+/* The first row that holds, or NULL. */
+static const gpi__lt_row *gpi__lt_known(const gpi__lt_question *question, gpi__lt_asked asked) {
   size_t i;
-  for (i = 0; i < GPI__COUNT(gpi__lt_defects); i++) {
-    const gpi__lt_defect *defect = &gpi__lt_defects[i];
-    if (defect->asked == asked && gpi__lt_is_affected(question->context, defect) &&
-      (!defect->algorithm || defect->algorithm == question->algorithm->id) && defect->applies(question))
-      return defect;
+  for (i = 0; i < GPI__COUNT(gpi__lt_rows); i++) {
+    const gpi__lt_row *row = &gpi__lt_rows[i];
+    if (row->asked == asked && gpi__lt_is_affected(question->context, row) &&
+      gpi__lt_is_by(row, question->algorithm) && (!row->applies || row->applies(question)))
+      return row;
   }
   return NULL;
+}
+
+/* The rule that keeps a problem from cuBLASLt's epilogues, or NULL. The library need not be loaded. */
+static const char *gpi__lt_rule(const gemmepi_context *context, const gpi__problem *problem) {
+  const char *documented = gpi__lt_documented(problem);
+  gpi__lt_question question = gpi__lt_question_of(context, problem, GPI__LT_WHOLE);
+  const gpi__lt_row *row;
+  if (documented)
+    return documented;
+  row = gpi__lt_known(&question, GPI__LT_ASKED_C);
+  if (!row)
+    row = gpi__lt_known(&question, GPI__LT_ASKED_EPILOGUE);
+  if (!row && !(problem->flags & GEMMEPI_RELAXED))
+    row = gpi__lt_known(&question, GPI__LT_ASKED_BOUNDS);
+  return row ? row->sentence : NULL;
 }
 
 /* >>opening */
@@ -29520,10 +29624,10 @@ static gemmepi_status gpi__open_lt(gemmepi_context *context) {
     context->lt_handle = NULL;
     return gpi__cublaslt_failed(&context->cublaslt, result, "cublasLtCreate");
   }
-  for (i = 0; i < GPI__COUNT(gpi__lt_defects); i++)
-    if (gpi__lt_defects[i].asked == GPI__LT_ASKED_OPENING && gpi__lt_is_affected(context, &gpi__lt_defects[i]))
+  for (i = 0; i < GPI__COUNT(gpi__lt_rows); i++)
+    if (gpi__lt_rows[i].asked == GPI__LT_ASKED_OPENING && gpi__lt_is_affected(context, &gpi__lt_rows[i]))
       gpi__say(&context->log, GEMMEPI_LOG_WARNING, "cuBLASLt %d on this GPU: %s (NVIDIA: %s); a newer one is without",
-        context->cublaslt.version, gpi__lt_defects[i].sentence, gpi__lt_defects[i].source);
+        context->cublaslt.version, gpi__lt_rows[i].sentence, gpi__lt_rows[i].source);
   return GEMMEPI_OK;
 }
 
@@ -29624,45 +29728,17 @@ static void gpi__lt_tile(int number, int *tile_m, int *tile_n) {
       }
 }
 
-/* The algorithm that was seen to keep its sums in F32 until bias and GELU are done (H200, cuBLASLt 13.1). Others, 24
- for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
-#define GPI__LT_ROUNDS_ONCE 66
-
-/* An algorithm for one row or column that leaves D as it is where alpha is 0 (the same library). */
-#define GPI__LT_SKIPS_ALPHA_0 13
-
 /* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
 static const char *gpi__lt_algorithm_fault(const gpi__lt_question *question) {
-  const gpi__problem *problem = question->problem;
-  int id = question->algorithm->id;
-  int rounds_early =
-    problem->views[GPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
-    question->use == GPI__LT_WHOLE &&
-    (gpi__has(problem, GEMMEPI_BIAS) || gpi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
-  if (id == GPI__LT_SKIPS_ALPHA_0 && question->use != GPI__LT_BARE_ALPHA_1)
-    return "do not write D where alpha is 0";
-  if (rounds_early && id != GPI__LT_ROUNDS_ONCE)
-    return "may round to 16 bits before the epilogue";
-  return NULL;
-}
-
-/* Whether D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before. So algorithm 66
- does (H200, cuBLASLt 13.1) where it knows C to be D and beta to be 1, with no epilogue and with BIAS. */
-static int gpi__lt_adds_in_place(const gpi__problem *problem, gpi__lt_use use) {
-  return problem->views[GPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) && use == GPI__LT_WHOLE &&
-     gpi__activation(problem->epilogue) == GEMMEPI_NONE;
+  const gpi__lt_row *row = gpi__lt_known(question, GPI__LT_ASKED_CONTRACT);
+  return row ? row->sentence : NULL;
 }
 
 #define GPI__LT_ALGORITHMS 16 /* that tuning tries */
 #define GPI__LT_FIRST      8 /* that the rule looks at */
 
-/* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
- On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
- answer with one of these tiles took 0.90 of the first answer's time in the mean and 1.03 at most where that has two waves
- or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. F16 is taken to be
- like BF16. */
-static const int gpi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 */
-#define GPI__LT_SHORT_K     2048
+/* The smaller tiles of GPI__LT_ASKED_TILES, 128 x 128 and 128 x 160, and from how many waves on they are the faster ones. */
+static const int gpi__lt_short_tiles[] = {20, 29};
 #define GPI__LT_SHORT_WAVES 2
 
 /* cuBLASLt's answers that may be taken, in its order. */
@@ -29671,7 +29747,7 @@ typedef struct gpi__lt_answers {
   gpi__lt_algorithm names[GPI__LT_ALGORITHMS];
   int count;
   const char *fault; /* what the last of those that break the contract does, or NULL */
-  const gpi__lt_defect *defect; /* what the last of those that are known to be wrong does, or NULL */
+  const gpi__lt_row *defect; /* what the last of those that are known to be wrong does, or NULL */
 } gpi__lt_answers;
 
 /* Leaves those that may be taken, of `count` answers. */
@@ -29681,7 +29757,7 @@ static void gpi__lt_sort_out(const gpi__lt_question *about, int count, gpi__lt_a
   int i;
   for (i = 0; i < count; i++) {
     gpi__lt_algorithm name;
-    const gpi__lt_defect *defect;
+    const gpi__lt_row *defect;
     const char *fault;
     if (answers->list[i].state)
       continue;
@@ -29699,11 +29775,10 @@ static void gpi__lt_sort_out(const gpi__lt_question *about, int count, gpi__lt_a
 }
 
 /* The answer that a rule of ours takes. */
-static int gpi__lt_choose(const gemmepi_context *context, const gpi__problem *problem, const gpi__lt_answers *answers) {
+static int gpi__lt_choose(const gpi__lt_question *question, const gpi__lt_answers *answers) {
   size_t t;
   int i;
-  if (!gpi__chip_has(context->arch, GPI__HOPPER) || gpi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
-    problem->k > GPI__LT_SHORT_K || answers->list[0].waves < GPI__LT_SHORT_WAVES)
+  if (answers->list[0].waves < GPI__LT_SHORT_WAVES || !gpi__lt_known(question, GPI__LT_ASKED_TILES))
     return 0;
   for (t = 0; t < GPI__COUNT(gpi__lt_short_tiles); t++)
     for (i = 0; i < answers->count; i++)
@@ -29713,13 +29788,12 @@ static int gpi__lt_choose(const gemmepi_context *context, const gpi__problem *pr
 }
 
 /* The answer that the candidate names, or -1. */
-static int gpi__lt_find(const gemmepi_context *context, const gpi__problem *problem,
-  const gpi__candidate *candidate, const gpi__lt_answers *answers) {
+static int gpi__lt_find(const gpi__lt_question *question, const gpi__candidate *candidate, const gpi__lt_answers *answers) {
   int i;
   if (candidate->nth)
     return candidate->nth <= answers->count ? candidate->nth - 1 : -1;
   if (!candidate->algorithm.id)
-    return gpi__lt_choose(context, problem, answers);
+    return gpi__lt_choose(question, answers);
   for (i = 0; i < answers->count; i++)
     if (memcmp(&answers->names[i], &candidate->algorithm, sizeof candidate->algorithm) == 0)
       return i;
@@ -29767,12 +29841,12 @@ static gemmepi_status gpi__lt_no_answer(const gpi__cublaslt *lt, const gpi__lt_a
 
 static void gpi__lt_take(const gpi__lt_question *about, const gpi__lt_answers *answers, int taken, gpi__lt_product *product) {
   gpi__lt_question question = *about;
-  const gpi__lt_defect *of_runs;
+  const gpi__lt_row *of_runs;
   product->algo = answers->list[taken].algo;
   product->workspace_size = answers->list[taken].workspace_size;
   product->algorithm = answers->names[taken];
   product->waves = answers->list[taken].waves;
-  product->adds_in_place = gpi__lt_adds_in_place(about->problem, about->use);
+  product->adds_in_place = gpi__lt_known(about, GPI__LT_ASKED_IN_PLACE) != NULL;
   product->left_out = answers->defect ? answers->defect->sentence : NULL;
   question.algorithm = &product->algorithm;
   of_runs = gpi__lt_known(&question, GPI__LT_ASKED_RUN);
@@ -29793,7 +29867,7 @@ static gemmepi_status gpi__lt_ask(const gpi__lt_question *question, const gpi__c
     result = gpi__lt_get_answers(question, candidate, product, &answers);
   if (!answers.count)
     return gpi__lt_no_answer(lt, &answers, result);
-  taken = gpi__lt_find(question->context, question->problem, candidate, &answers);
+  taken = gpi__lt_find(question, candidate, &answers);
   if (taken < 0)
     return gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d offers %d algorithms for it that may be used, and not the one asked for",
       lt->version, answers.count);
@@ -29997,8 +30071,15 @@ typedef struct gpi__split {
 
 /* >>building */
 
+/* Whether C is kept from a product into the view. */
+static int gpi__lt_leaves_c(const gemmepi_context *context, const gpi__problem *problem, const gpi__view *view) {
+  gpi__lt_question question = gpi__lt_question_of(context, problem, GPI__LT_BARE);
+  question.d = view;
+  return gpi__lt_known(&question, GPI__LT_ASKED_C) != NULL;
+}
+
 /* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
-static gpi__view gpi__product_view(const gpi__problem *problem, int alone, gpi__split *split) {
+static gpi__view gpi__product_view(const gemmepi_context *context, const gpi__problem *problem, int alone, gpi__split *split) {
   gpi__view view = problem->views[GPI__D];
   const gpi__view *c = &problem->views[GPI__C];
   int dtype = gpi__product_dtype(problem);
@@ -30008,7 +30089,7 @@ static gpi__view gpi__product_view(const gpi__problem *problem, int alone, gpi__
   int scaled = problem->views[GPI__A].scale || problem->views[GPI__B].scale;
   /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
   alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS) ||
-      gpi__lt_stores_as_c(problem, c, &view) || gpi__lt_stores_as_c(problem, c, &in_workspace);
+      gpi__lt_leaves_c(context, problem, &view) || gpi__lt_leaves_c(context, problem, &in_workspace);
   split->product_takes_c = c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
   reads_aside = reads_aside || (!split->product_takes_c && c->dtype == view.dtype);
   split->to_workspace = view.dtype != dtype || reads_aside || gpi__has(problem, GEMMEPI_GATED);
@@ -30053,7 +30134,7 @@ static gemmepi_status gpi__build_bare(gemmepi_context *context, const gpi__probl
   if (rule && split->has_product)
     return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
   for (alone = 0; alone < 2; alone++) {
-    *view = gpi__product_view(problem, alone, split);
+    *view = gpi__product_view(context, problem, alone, split);
     if (!split->has_product)
       return GEMMEPI_OK;
     if (split->to_workspace)
@@ -30913,8 +30994,9 @@ static double gpi__lt_microseconds(const gpi__wanted *wanted) {
   double own = wanted->bare_microseconds + gpi__lt_epilogue_microseconds(wanted->problem) +
         gpi__lt_sum_microseconds(wanted->problem);
   double all = gpi__with_memory(context, wanted->problem, own);
-  int waits =
-    gpi__chip_has(context->arch, GPI__HOPPER) && gpi__waits_for_operands(context, wanted->problem, own);
+  gpi__lt_question question = gpi__lt_question_of(context, wanted->problem, GPI__LT_WHOLE);
+  int waits = gpi__lt_known(&question, GPI__LT_ASKED_READS) &&
+        gpi__waits_for_operands(context, wanted->problem, own);
   return waits ? GPI__LT_READS * all : all;
 }
 

@@ -4,18 +4,17 @@
 
 /* What kernels and launches find on a chip. */
 enum {
-    GPI__MMA_SYNC = 1,    /* mma.sync of BF16, F16 and TF32, which cp.async feeds */
-    GPI__OVERLAPS = 2,    /* a launch may begin before the one ahead of it has ended */
-    GPI__CLUSTERS = 4,    /* of blocks that reach each other's shared memory */
-    GPI__WGMMA = 8,       /* that of sm_90a, which TMA feeds */
-    GPI__HOPPER = 16,     /* what was measured of cuBLASLt on an H100 and an H200 holds */
-    GPI__MMA_F16 = 32,    /* mma.sync of F16 and I8, which ldmatrix feeds */
-    GPI__MMA_FP8 = 64,    /* that of fp8, at twice the rate of 16 bits */
-    GPI__MMA_SCALED = 128 /* that of scaled fp8 and, at eight times the rate of 16 bits, E2M1: of sm_120a */
+    GPI__MMA_SYNC = 1,   /* mma.sync of BF16, F16 and TF32, which cp.async feeds */
+    GPI__OVERLAPS = 2,   /* a launch may begin before the one ahead of it has ended */
+    GPI__CLUSTERS = 4,   /* of blocks that reach each other's shared memory */
+    GPI__WGMMA = 8,      /* that of sm_90a, which TMA feeds */
+    GPI__MMA_F16 = 16,   /* mma.sync of F16 and I8, which ldmatrix feeds */
+    GPI__MMA_FP8 = 32,   /* that of fp8, at twice the rate of 16 bits */
+    GPI__MMA_SCALED = 64 /* that of scaled fp8 and, at eight times the rate of 16 bits, E2M1: of sm_120a */
 };
 
 /* Later chips do not have these, even where they are not listed. */
-#define GPI__OF_ONE_CHIP (GPI__WGMMA | GPI__HOPPER | GPI__MMA_SCALED)
+#define GPI__OF_ONE_CHIP (GPI__WGMMA | GPI__MMA_SCALED)
 
 typedef struct gpi__chip {
     int arch;             /* 90 for compute capability 9.0 */
@@ -49,8 +48,7 @@ static const gpi__chip gpi__chips[] = {
     {88, GPI__SINCE_80, 99u << 10, 230, 460, 0, 115, 1700, 163e3, "a guess, as 8.6"},
     {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 460, 0, 115, 1700, 806e3,
      "nine tenths of what NVIDIA's paper on Ada says"},
-    {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1240, 1740, 115, 1700, 2680e3,
-     "measured on an H200"},
+    {90, GPI__SINCE_90 | GPI__WGMMA, 227u << 10, 1240, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
     {100, GPI__SINCE_90, 227u << 10, 920, 920, 0, 115, 1700, 6400e3,
      "a guess from NVIDIA's paper on Blackwell"},
     {103, GPI__SINCE_90, 227u << 10, 920, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},

@@ -21,7 +21,6 @@ static void a_chip_has_what_its_row_says_or_that_of_the_nearest_older_one(void) 
         CHECK(gpi__chip_has(arch, GPI__OVERLAPS) == known[i].overlaps, "overlaps, %d", arch);
         CHECK(gpi__chip_has(arch, GPI__CLUSTERS) == known[i].clusters, "clusters, %d", arch);
         CHECK(gpi__chip_has(arch, GPI__WGMMA) == known[i].wgmma, "wgmma, %d", arch);
-        CHECK(gpi__chip_has(arch, GPI__HOPPER) == (arch == 90), "Hopper, %d", arch);
         CHECK(arch == 99 || (gpi__chip_of(arch)->wgmma > 0) == known[i].wgmma, "wgmma's rate, %d", arch);
     }
 }

@@ -56,7 +56,8 @@ static struct {
     int other_cublaslt;               /* its version; 0: 130100 */
     int lt_multiprocessors;           /* that cuBLASLt is to count on; 0: it was not told */
     size_t lt_workspace;
-    long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
+    float lt_waves; /* of each answer */
+    long refusals;  /* so many calls of cublasLtMatmul return refusal; negative: all */
     int refusal;
     int refuses_epilogues; /* calls with an epilogue return refusal */
     int refuses_fast;      /* there is no answer with fast accumulation */
@@ -874,6 +875,7 @@ FAKE(cublasLtMatmulAlgoGetHeuristic)
     for (i = 0; i < (*returned ? *returned : 1); i++) {
         memset(&results[i], 0, sizeof results[i]);
         results[i].workspace_size = gpu.lt_workspace;
+        results[i].waves = gpu.lt_waves;
         results[i].algo.data[0] = (uint64_t)i;
     }
     BREAKS("cublasLtMatmulAlgoGetHeuristic");

@@ -366,22 +366,41 @@ static void append_version(gpi__text *text, const char *before, int version) {
         gpi__append(text, "%s%d.%d.%d", before, version / 10000, version / 100 % 100, version % 100);
 }
 
+/* What follows of a row, as docs/routes.md has it. */
+static const char *what_follows(const gpi__lt_row *row) {
+    switch (row->asked) {
+    case GPI__LT_ASKED_OPENING:
+        return "the log warns";
+    case GPI__LT_ASKED_EPILOGUE:
+        return "another route";
+    case GPI__LT_ASKED_BOUNDS:
+        return "another route, but with RELAXED";
+    case GPI__LT_ASKED_C:
+        return "another route, or a product without C";
+    case GPI__LT_ASKED_READS:
+        return "an estimate that is longer";
+    case GPI__LT_ASKED_TILES:
+        return "an algorithm with smaller tiles";
+    case GPI__LT_ASKED_IN_PLACE:
+        return "scalars on the device, else another route";
+    case GPI__LT_ASKED_RUN:
+        return "another route for runs with beta C";
+    default:
+        return row->algorithm ? "another algorithm, else another route" : "another route";
+    }
+}
+
 /* A row of the table, as docs/routes.md has it. */
-static void append_row(gpi__text *text, const gpi__lt_defect *defect) {
-    gpi__append(text, "| %s | ", defect->sentence);
-    append_version(text, "from ", defect->from);
-    append_version(text, defect->from ? ", before " : "before ", defect->before);
-    gpi__append(text, "%s%s | ", !defect->from && defect->before == INT_MAX ? "all" : "",
-                defect->patched ? " (patched)" : "");
-    append_chips(text, defect->first_arch, defect->last_arch);
-    if (defect->algorithm)
-        gpi__append(text, ", algorithm %d", defect->algorithm);
-    gpi__append(text, " | %s | %s |\n",
-                defect->asked == GPI__LT_ASKED_OPENING ? "the log warns"
-                : defect->asked == GPI__LT_ASKED_RUN   ? "another route for runs with beta C"
-                : defect->algorithm                    ? "another algorithm, else another route"
-                                                       : "another route",
-                defect->source);
+static void append_row(gpi__text *text, const gpi__lt_row *row) {
+    gpi__append(text, "| %s | ", row->sentence);
+    append_version(text, "from ", row->from);
+    append_version(text, row->from ? ", before " : "before ", row->before);
+    gpi__append(text, "%s%s | ", !row->from && row->before == INT_MAX ? "all" : "",
+                row->patched ? " (patched)" : "");
+    append_chips(text, row->first_arch, row->last_arch);
+    if (row->algorithm)
+        gpi__append(text, ", algorithm%s %d", row->algorithm < 0 ? "s but" : "", abs(row->algorithm));
+    gpi__append(text, " | %s | %s |\n", what_follows(row), row->source);
 }
 
 static void docs_routes_has_the_table(void) {
@@ -391,9 +410,9 @@ static void docs_routes_has_the_table(void) {
     page[size] = 0;
     if (file)
         fclose(file);
-    for (i = 0; i < GPI__COUNT(gpi__lt_defects); i++) {
+    for (i = 0; i < GPI__COUNT(gpi__lt_rows); i++) {
         gpi__text text = gpi__text_in(row, sizeof row);
-        append_row(&text, &gpi__lt_defects[i]);
+        append_row(&text, &gpi__lt_rows[i]);
         CHECK(strstr(page, row), "docs/routes.md lacks: %s", row);
     }
 }
@@ -401,9 +420,9 @@ static void docs_routes_has_the_table(void) {
 static int print_table(void) {
     static char row[1024];
     size_t i;
-    for (i = 0; i < GPI__COUNT(gpi__lt_defects); i++) {
+    for (i = 0; i < GPI__COUNT(gpi__lt_rows); i++) {
         gpi__text text = gpi__text_in(row, sizeof row);
-        append_row(&text, &gpi__lt_defects[i]);
+        append_row(&text, &gpi__lt_rows[i]);
         printf("%s", row);
     }
     return 0;

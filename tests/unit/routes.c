@@ -192,15 +192,20 @@ static void cublaslt_has_no_c_whose_lines_begin_at_multiples_of_more_elements_th
 }
 
 /* An fp8 D beside a C of 16 bits, which nobody gave: both begin at multiples of 8 elements. */
+/* That rules are asked about, without a library. */
+static gemmepi_context hopper;
+
 static void a_c_of_another_dtype_is_held_to_elements(void) {
     gemmepi_matmul_desc desc;
     gpi__problem problem;
+    gpi__lt_question question;
     memset(&desc, 0, sizeof desc);
     desc.m = desc.k = 64, desc.n = 1048;
     desc.a.dtype = desc.b.dtype = desc.d.dtype = GEMMEPI_E4M3;
     CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    question = gpi__lt_question_of(&hopper, &problem, GPI__LT_WHOLE);
     CHECK(problem.views[GPI__C].bits == 16 && problem.views[GPI__D].bits == 8 &&
-              !gpi__lt_stores_as_c(&problem, &problem.views[GPI__C], &problem.views[GPI__D]),
+              !gpi__lt_stores_as_c(&question),
           "C lies better than D");
 }
 
@@ -990,7 +995,7 @@ static void rules_of_cublaslt_hold_from_the_borders_that_are_told(void) {
         desc.a.dtype = cases[i].a, desc.d.dtype = cases[i].d, desc.bias.dtype = cases[i].bias;
         desc.epilogue = cases[i].epilogue;
         CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        rule = gpi__lt_rule(NULL, &problem);
+        rule = gpi__lt_rule(&hopper, &problem);
         CHECK(rule && cases[i].rule ? strstr(rule, cases[i].rule) != NULL : !rule && !cases[i].rule, "%d: %s",
               (int)i, rule ? rule : "it goes there");
     }
@@ -1010,8 +1015,8 @@ static void an_aux_of_cublaslt_s_has_lines_and_items_of_whole_eights(void) {
         desc.a.dtype = GEMMEPI_BF16, desc.epilogue = GEMMEPI_GELU_TANH | GEMMEPI_AUX;
         desc.d.batch_stride = 65536, desc.aux.ld = cases[i].ld, desc.aux.batch_stride = cases[i].stride;
         CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        CHECK((gpi__lt_rule(NULL, &problem) == NULL) == cases[i].goes, "%d: %s", (int)i,
-              gpi__lt_rule(NULL, &problem) ? gpi__lt_rule(NULL, &problem) : "it goes there");
+        CHECK((gpi__lt_rule(&hopper, &problem) == NULL) == cases[i].goes, "%d: %s", (int)i,
+              gpi__lt_rule(&hopper, &problem) ? gpi__lt_rule(&hopper, &problem) : "it goes there");
     }
 }
 
@@ -1328,6 +1333,7 @@ static void a_slice_of_a_gpu_has_the_shapes_whose_clusters_fit(void) {
 }
 
 int main(void) {
+    hopper.arch = 90;
     keep_libraries_open();
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(a_missing_library_leaves_the_other_routes);

@@ -32,7 +32,7 @@ typedef struct gpi__lt_product {
     size_t workspace_size;
     int scalars;       /* dtype of alpha and beta */
     int c_as_d;        /* where C is not read, D may stand for it */
-    int adds_in_place; /* see gpi__lt_adds_in_place */
+    int adds_in_place; /* see gpi__lt_may_add_in_memory */
     int pointer_count;
     gpi__lt_pointer pointers[GPI__LT_MAX_POINTERS];
 } gpi__lt_product;

@@ -103,45 +103,17 @@ static void gpi__lt_tile(int number, int *tile_m, int *tile_n) {
             }
 }
 
-/* The algorithm that was seen to keep its sums in F32 until bias and GELU are done (H200, cuBLASLt 13.1). Others, 24
-   for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
-#define GPI__LT_ROUNDS_ONCE 66
-
-/* An algorithm for one row or column that leaves D as it is where alpha is 0 (the same library). */
-#define GPI__LT_SKIPS_ALPHA_0 13
-
 /* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
 static const char *gpi__lt_algorithm_fault(const gpi__lt_question *question) {
-    const gpi__problem *problem = question->problem;
-    int id = question->algorithm->id;
-    int rounds_early =
-        problem->views[GPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
-        question->use == GPI__LT_WHOLE &&
-        (gpi__has(problem, GEMMEPI_BIAS) || gpi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
-    if (id == GPI__LT_SKIPS_ALPHA_0 && question->use != GPI__LT_BARE_ALPHA_1)
-        return "do not write D where alpha is 0";
-    if (rounds_early && id != GPI__LT_ROUNDS_ONCE)
-        return "may round to 16 bits before the epilogue";
-    return NULL;
-}
-
-/* Whether D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before. So algorithm 66
-   does (H200, cuBLASLt 13.1) where it knows C to be D and beta to be 1, with no epilogue and with BIAS. */
-static int gpi__lt_adds_in_place(const gpi__problem *problem, gpi__lt_use use) {
-    return problem->views[GPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) && use == GPI__LT_WHOLE &&
-           gpi__activation(problem->epilogue) == GEMMEPI_NONE;
+    const gpi__lt_row *row = gpi__lt_known(question, GPI__LT_ASKED_CONTRACT);
+    return row ? row->sentence : NULL;
 }
 
 #define GPI__LT_ALGORITHMS 16 /* that tuning tries */
 #define GPI__LT_FIRST      8  /* that the rule looks at */
 
-/* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
-   On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
-   answer with one of these tiles took 0.90 of the first answer's time in the mean and 1.03 at most where that has two waves
-   or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. F16 is taken to be
-   like BF16. */
-static const int gpi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 */
-#define GPI__LT_SHORT_K     2048
+/* The smaller tiles of GPI__LT_ASKED_TILES, 128 x 128 and 128 x 160, and from how many waves on they are the faster ones. */
+static const int gpi__lt_short_tiles[] = {20, 29};
 #define GPI__LT_SHORT_WAVES 2
 
 /* cuBLASLt's answers that may be taken, in its order. */
@@ -149,8 +121,8 @@ typedef struct gpi__lt_answers {
     gpi__lt_heuristic list[GPI__LT_ALGORITHMS];
     gpi__lt_algorithm names[GPI__LT_ALGORITHMS];
     int count;
-    const char *fault;            /* what the last of those that break the contract does, or NULL */
-    const gpi__lt_defect *defect; /* what the last of those that are known to be wrong does, or NULL */
+    const char *fault;         /* what the last of those that break the contract does, or NULL */
+    const gpi__lt_row *defect; /* what the last of those that are known to be wrong does, or NULL */
 } gpi__lt_answers;
 
 /* Leaves those that may be taken, of `count` answers. */
@@ -160,7 +132,7 @@ static void gpi__lt_sort_out(const gpi__lt_question *about, int count, gpi__lt_a
     int i;
     for (i = 0; i < count; i++) {
         gpi__lt_algorithm name;
-        const gpi__lt_defect *defect;
+        const gpi__lt_row *defect;
         const char *fault;
         if (answers->list[i].state)
             continue;
@@ -178,12 +150,10 @@ static void gpi__lt_sort_out(const gpi__lt_question *about, int count, gpi__lt_a
 }
 
 /* The answer that a rule of ours takes. */
-static int gpi__lt_choose(const gemmepi_context *context, const gpi__problem *problem,
-                          const gpi__lt_answers *answers) {
+static int gpi__lt_choose(const gpi__lt_question *question, const gpi__lt_answers *answers) {
     size_t t;
     int i;
-    if (!gpi__chip_has(context->arch, GPI__HOPPER) || gpi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
-        problem->k > GPI__LT_SHORT_K || answers->list[0].waves < GPI__LT_SHORT_WAVES)
+    if (answers->list[0].waves < GPI__LT_SHORT_WAVES || !gpi__lt_known(question, GPI__LT_ASKED_TILES))
         return 0;
     for (t = 0; t < GPI__COUNT(gpi__lt_short_tiles); t++)
         for (i = 0; i < answers->count; i++)
@@ -193,13 +163,13 @@ static int gpi__lt_choose(const gemmepi_context *context, const gpi__problem *pr
 }
 
 /* The answer that the candidate names, or -1. */
-static int gpi__lt_find(const gemmepi_context *context, const gpi__problem *problem,
-                        const gpi__candidate *candidate, const gpi__lt_answers *answers) {
+static int gpi__lt_find(const gpi__lt_question *question, const gpi__candidate *candidate,
+                        const gpi__lt_answers *answers) {
     int i;
     if (candidate->nth)
         return candidate->nth <= answers->count ? candidate->nth - 1 : -1;
     if (!candidate->algorithm.id)
-        return gpi__lt_choose(context, problem, answers);
+        return gpi__lt_choose(question, answers);
     for (i = 0; i < answers->count; i++)
         if (memcmp(&answers->names[i], &candidate->algorithm, sizeof candidate->algorithm) == 0)
             return i;
@@ -249,12 +219,12 @@ static gemmepi_status gpi__lt_no_answer(const gpi__cublaslt *lt, const gpi__lt_a
 static void gpi__lt_take(const gpi__lt_question *about, const gpi__lt_answers *answers, int taken,
                          gpi__lt_product *product) {
     gpi__lt_question question = *about;
-    const gpi__lt_defect *of_runs;
+    const gpi__lt_row *of_runs;
     product->algo = answers->list[taken].algo;
     product->workspace_size = answers->list[taken].workspace_size;
     product->algorithm = answers->names[taken];
     product->waves = answers->list[taken].waves;
-    product->adds_in_place = gpi__lt_adds_in_place(about->problem, about->use);
+    product->adds_in_place = gpi__lt_known(about, GPI__LT_ASKED_IN_PLACE) != NULL;
     product->left_out = answers->defect ? answers->defect->sentence : NULL;
     question.algorithm = &product->algorithm;
     of_runs = gpi__lt_known(&question, GPI__LT_ASKED_RUN);
@@ -277,7 +247,7 @@ static gemmepi_status gpi__lt_ask(const gpi__lt_question *question, const gpi__c
         result = gpi__lt_get_answers(question, candidate, product, &answers);
     if (!answers.count)
         return gpi__lt_no_answer(lt, &answers, result);
-    taken = gpi__lt_find(question->context, question->problem, candidate, &answers);
+    taken = gpi__lt_find(question, candidate, &answers);
     if (taken < 0)
         return gpi__fail(
             GEMMEPI_UNSUPPORTED,

@@ -67,8 +67,9 @@ static double gpi__lt_microseconds(const gpi__wanted *wanted) {
     double own = wanted->bare_microseconds + gpi__lt_epilogue_microseconds(wanted->problem) +
                  gpi__lt_sum_microseconds(wanted->problem);
     double all = gpi__with_memory(context, wanted->problem, own);
-    int waits =
-        gpi__chip_has(context->arch, GPI__HOPPER) && gpi__waits_for_operands(context, wanted->problem, own);
+    gpi__lt_question question = gpi__lt_question_of(context, wanted->problem, GPI__LT_WHOLE);
+    int waits = gpi__lt_known(&question, GPI__LT_ASKED_READS) &&
+                gpi__waits_for_operands(context, wanted->problem, own);
     return waits ? GPI__LT_READS * all : all;
 }
 

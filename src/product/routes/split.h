@@ -25,8 +25,17 @@ typedef struct gpi__split {
 
 /* >>building */
 
+/* Whether C is kept from a product into the view. */
+static int gpi__lt_leaves_c(const gemmepi_context *context, const gpi__problem *problem,
+                            const gpi__view *view) {
+    gpi__lt_question question = gpi__lt_question_of(context, problem, GPI__LT_BARE);
+    question.d = view;
+    return gpi__lt_known(&question, GPI__LT_ASKED_C) != NULL;
+}
+
 /* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
-static gpi__view gpi__product_view(const gpi__problem *problem, int alone, gpi__split *split) {
+static gpi__view gpi__product_view(const gemmepi_context *context, const gpi__problem *problem, int alone,
+                                   gpi__split *split) {
     gpi__view view = problem->views[GPI__D];
     const gpi__view *c = &problem->views[GPI__C];
     int dtype = gpi__product_dtype(problem);
@@ -36,7 +45,7 @@ static gpi__view gpi__product_view(const gpi__problem *problem, int alone, gpi__
     int scaled = problem->views[GPI__A].scale || problem->views[GPI__B].scale;
     /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
     alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS) ||
-            gpi__lt_stores_as_c(problem, c, &view) || gpi__lt_stores_as_c(problem, c, &in_workspace);
+            gpi__lt_leaves_c(context, problem, &view) || gpi__lt_leaves_c(context, problem, &in_workspace);
     split->product_takes_c = c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
     reads_aside = reads_aside || (!split->product_takes_c && c->dtype == view.dtype);
     split->to_workspace = view.dtype != dtype || reads_aside || gpi__has(problem, GEMMEPI_GATED);
@@ -82,7 +91,7 @@ static gemmepi_status gpi__build_bare(gemmepi_context *context, const gpi__probl
     if (rule && split->has_product)
         return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
     for (alone = 0; alone < 2; alone++) {
-        *view = gpi__product_view(problem, alone, split);
+        *view = gpi__product_view(context, problem, alone, split);
         if (!split->has_product)
             return GEMMEPI_OK;
         if (split->to_workspace)
