@@ -24,8 +24,22 @@ enum {
     LT_NOT_SUPPORTED = 15,
     LT_TRANSPOSED = 1,
     LT_PREFERENCE_WORKSPACE = 1,
-    LT_ALGORITHM_ID = 0, /* an attribute of an algorithm */
     LT_HOPPER = 66 /* the algorithm whose kernels have wgmma and TMA, on 9.0; the others' have mma.sync */
+};
+
+/* attributes of an algorithm, and which tiles and stages it has */
+enum {
+    LT_ALGORITHM_ID = 0,
+    LT_ALGORITHM_TILE = 1,
+    LT_ALGORITHM_PARTS = 2, /* of k */
+    LT_ALGORITHM_REDUCTION = 3,
+    LT_ALGORITHM_SWIZZLE = 4,
+    LT_ALGORITHM_STAGES = 6,
+    LT_HAS_TILES = 6,
+    LT_HAS_STAGES = 13,
+    LT_REDUCES_IN_F32 = 2, /* of parts, where that is what is computed with */
+    LT_TILE_32X32 = 11,
+    LT_TILE_256X128 = 24
 };
 
 /* attributes of a product */
@@ -72,15 +86,29 @@ enum {
        lt_answer *answers, int *returned))                                                                   \
     X(algorithm_get, cublasLtMatmulAlgoConfigGetAttribute,                                                   \
       (const uint64_t *algorithm, int attribute, void *value, size_t size, size_t *written))                 \
+    X(algorithm_set, cublasLtMatmulAlgoConfigSetAttribute,                                                   \
+      (uint64_t * algorithm, int attribute, const void *value, size_t size))                                 \
+    X(algorithm_has, cublasLtMatmulAlgoCapGetAttribute,                                                      \
+      (const uint64_t *algorithm, int attribute, void *value, size_t size, size_t *written))                 \
+    X(algorithm_ids, cublasLtMatmulAlgoGetIds,                                                               \
+      (void *handle, int compute, int scale_type, int a, int b, int c, int d, int requested, int *ids,       \
+       int *returned))                                                                                       \
+    X(algorithm_of_id, cublasLtMatmulAlgoInit,                                                               \
+      (void *handle, int compute, int scale_type, int a, int b, int c, int d, int id, uint64_t *algorithm))  \
+    X(algorithm_check, cublasLtMatmulAlgoCheck,                                                              \
+      (void *handle, void *desc, void *a, void *b, void *c, void *d, const uint64_t *algorithm,              \
+       lt_answer *answer))                                                                                   \
     X(matmul, cublasLtMatmul,                                                                                \
       (void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,            \
        void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,             \
        const uint64_t *algorithm, void *workspace, size_t workspace_size, void *stream))
 
 enum {
-    LT_ANSWERS = 32,   /* that the heuristic is asked for, */
-    LT_TRIALS = 3,     /* times that each is measured, the least counts, */
-    LT_TRIAL_RUNS = 5, /* and runs each time */
+    LT_IDS = 200,
+    LT_SETTINGS = 1024, /* tiles, or stages, of an algorithm */
+    LT_ANSWERS = 32,    /* that the heuristic is asked for, */
+    LT_TRIALS = 3,      /* times that each is measured, the least counts, */
+    LT_TRIAL_RUNS = 5,  /* and runs each time */
     LT_WORKSPACE = 32 << 20
 };
 
@@ -274,6 +302,94 @@ static int lt_leave_out_hopper(const lt *l, lt_answer *answers, int count, int m
             answers[kept++] = answers[i];
     }
     return kept;
+}
+
+/* >>algorithms that the heuristic does not name */
+
+typedef struct lt_list {
+    lt_answer *answers;
+    int count, most;
+} lt_list;
+
+/* The tiles or stages that the algorithm has, or 0, what it has where it names none. Returns how many there are. */
+static int lt_settings(const lt *l, const uint64_t *algorithm, int attribute, int *settings) {
+    size_t bytes = 0, written;
+    settings[0] = 0;
+    if (l->algorithm_has(algorithm, attribute, NULL, 0, &bytes) || bytes < sizeof *settings ||
+        bytes > LT_SETTINGS * sizeof *settings ||
+        l->algorithm_has(algorithm, attribute, settings, bytes, &written))
+        return 1;
+    return (int)(bytes / sizeof *settings);
+}
+
+static void lt_configure(const lt *l, uint64_t *algorithm, int attribute, int value) {
+    l->algorithm_set(algorithm, attribute, &value, sizeof value);
+}
+
+/* Adds the algorithm if it runs p. Returns its waves, how many times as many blocks as run at a time it has; 0: it does not run. */
+static float lt_add(const lt *l, const lt_product *p, const uint64_t *algorithm, lt_list *list) {
+    lt_answer answer;
+    memset(&answer, 0, sizeof answer);
+    if (list->count == list->most ||
+        l->algorithm_check(l->handle, p->desc, p->a_layout, p->b_layout, p->c_layout, p->d_layout, algorithm,
+                           &answer) ||
+        answer.workspace > LT_WORKSPACE)
+        return 0;
+    memcpy(answer.algorithm, algorithm, sizeof answer.algorithm);
+    answer.state = 0;
+    list->answers[list->count++] = answer;
+    return answer.waves;
+}
+
+/* With a tile and stages: where tiles fill the GPU in both orders of blocks, else with k in parts, too. */
+static void lt_add_tile(const lt *l, const lt_product *p, const uint64_t *like, lt_list *list) {
+    static const int parts[] = {2, 4, 8, 16};
+    uint64_t algorithm[8];
+    float waves;
+    int i;
+    memcpy(algorithm, like, sizeof algorithm);
+    waves = lt_add(l, p, algorithm, list);
+    if (waves >= 1) {
+        lt_configure(l, algorithm, LT_ALGORITHM_SWIZZLE, 1);
+        lt_add(l, p, algorithm, list);
+    }
+    for (i = 0; i < COUNT(parts) && waves > 0 && waves * (float)parts[i] <= 2; i++) {
+        lt_configure(l, algorithm, LT_ALGORITHM_PARTS, parts[i]);
+        lt_configure(l, algorithm, LT_ALGORITHM_REDUCTION, LT_REDUCES_IN_F32);
+        lt_add(l, p, algorithm, list);
+    }
+}
+
+/* With its tiles from 32 x 32 to 256 x 128 and all stages. */
+static void lt_add_algorithm(const lt *l, const lt_product *p, uint64_t *algorithm, lt_list *list) {
+    int tiles[LT_SETTINGS], stages[LT_SETTINGS], tile, stage;
+    int tile_count = lt_settings(l, algorithm, LT_HAS_TILES, tiles);
+    int stage_count = lt_settings(l, algorithm, LT_HAS_STAGES, stages);
+    for (tile = 0; tile < tile_count; tile++)
+        for (stage = 0; stage < stage_count; stage++) {
+            lt_configure(l, algorithm, LT_ALGORITHM_TILE, tiles[tile]);
+            lt_configure(l, algorithm, LT_ALGORITHM_STAGES, stages[stage]);
+            if (!tiles[tile] || (tiles[tile] >= LT_TILE_32X32 && tiles[tile] <= LT_TILE_256X128))
+                lt_add_tile(l, p, algorithm, list);
+        }
+}
+
+/* Lists up to `most` algorithms that run p, but none of Hopper's. Returns how many there are. */
+static int lt_list_others(const lt *l, const lt_product *p, const lt_form *form, lt_answer *answers,
+                          int most) {
+    const int compute = form->compute ? form->compute : LT_COMPUTE_32F, type = form->type,
+              d = lt_d_type(form);
+    int ids[LT_IDS], count = 0, i;
+    uint64_t algorithm[8];
+    lt_list list;
+    list.answers = answers, list.count = 0, list.most = most;
+    if (l->algorithm_ids(l->handle, compute, LT_REAL_32F, type, type, d, d, LT_IDS, ids, &count))
+        return 0;
+    for (i = 0; i < count; i++)
+        if (ids[i] != LT_HOPPER &&
+            !l->algorithm_of_id(l->handle, compute, LT_REAL_32F, type, type, d, d, ids[i], algorithm))
+            lt_add_algorithm(l, p, algorithm, &list);
+    return list.count;
 }
 
 /* Times the algorithms that the heuristic names, each by `run`, which runs p with p->answer, by turns, as the clock falls

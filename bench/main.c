@@ -80,7 +80,8 @@ static const option options[] = {
      &wanted.tuned, 0, 0, NULL},
     {"--ampere", NULL,
      "of --random, --famous and --problem, on Hopper: ours without the kernels that only Hopper has, by the routes fused"
-     "\n                 and plain, against those of 200 of cuBLASLt's answers that have none either",
+     "\n                 and plain, against those of 200 of cuBLASLt's answers that have none either, or where it names none"
+     "\n                 the best of its other algorithms, listed by number, tile and stages",
      &wanted.ampere, 0, 0, NULL},
     {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
     {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},

@@ -11,7 +11,8 @@
 
 enum {
     OPPONENT_ANSWERS = 16,
-    OPPONENT_ASKED = 200,       /* where Hopper's kernels are left out of them */
+    OPPONENT_ASKED = 200,       /* where Hopper's kernels are left out of them, */
+    OPPONENT_LISTED = 400,      /* and that are listed where none is left */
     OPPONENT_BURST_ANSWERS = 4, /* the best of those, which race again in burst */
     OPPONENT_TIME = 300,        /* microseconds of a graph on trial, about */
     OPPONENT_TRIALS = 3,
@@ -20,10 +21,10 @@ enum {
 
 #define OPPONENT_WARM 0.03 /* seconds of trials that do not count */
 
-/* A cuBLASLt product with its answers, the best first. The races by graphs take the first, burst takes the one it found. */
+/* A cuBLASLt product with its answers, in the end OPPONENT_ANSWERS of them, the best first. The races by graphs take the first, burst takes the one it found. */
 typedef struct opponent {
     lt_product product;
-    lt_answer answers[OPPONENT_ANSWERS];
+    lt_answer answers[OPPONENT_LISTED];
     int count; /* 0: cuBLASLt does not have it */
     int burst; /* of the answers */
 } opponent;
@@ -196,15 +197,15 @@ static int opponents_alloc(bench *b, opponents *o) {
 
 /* The heuristic looks at the pointers' alignment. */
 static int opponents_ask(bench *b, const opponents *o, opponent *to, const lt_form *form, int is_bare) {
-    static lt_answer answers[OPPONENT_ASKED];
     lt_pointers at = opponents_pointers(o, 0, is_bare);
     if (!lt_describe(b, o->lt, &to->product, form) || !lt_point(b, o->lt, &to->product, &at) ||
-        !lt_ask(b, o->lt, &to->product, b->is_ampere ? OPPONENT_ASKED : OPPONENT_ANSWERS, answers,
+        !lt_ask(b, o->lt, &to->product, b->is_ampere ? OPPONENT_ASKED : OPPONENT_ANSWERS, to->answers,
                 &to->count))
         return 0;
     if (b->is_ampere)
-        to->count = lt_leave_out_hopper(o->lt, answers, to->count, OPPONENT_ANSWERS);
-    memcpy(to->answers, answers, (size_t)to->count * sizeof *answers);
+        to->count = lt_leave_out_hopper(o->lt, to->answers, to->count, OPPONENT_ANSWERS);
+    if (b->is_ampere && !to->count)
+        to->count = lt_list_others(o->lt, &to->product, form, to->answers, OPPONENT_LISTED);
     return 1;
 }
 
@@ -236,6 +237,23 @@ static int opponents_compare(const void *a, const void *b) {
 static double opponents_middle(const double *t) {
     double low = t[0] < t[1] ? t[0] : t[1], high = t[0] < t[1] ? t[1] : t[0];
     return t[2] < low ? low : t[2] > high ? high : t[2];
+}
+
+/* Leaves OPPONENT_ANSWERS of more answers, by the time of one call each. */
+static int opponents_shorten(bench *b, race *r, int series, opponent *to) {
+    static opponent_trial trials[OPPONENT_LISTED];
+    int i;
+    for (i = 0; i < to->count; i++) {
+        to->product.answer = trials[i].answer = to->answers[i];
+        if (!race_hold(b, r->tools) || !race_mark(b, b->began) || !r->call(b, r->user, series, 0) ||
+            !race_mark(b, b->ended) || !race_elapsed(b, &trials[i].middle))
+            return 0;
+    }
+    qsort(trials, (size_t)to->count, sizeof *trials, opponents_compare);
+    to->count = to->count < OPPONENT_ANSWERS ? to->count : OPPONENT_ANSWERS;
+    for (i = 0; i < to->count; i++)
+        to->answers[i] = trials[i].answer;
+    return 1;
 }
 
 /* Short graphs over the sets, each of its own answer, by turns; until the clocks are those of the race none counts. */
@@ -322,6 +340,8 @@ static int opponents_choose_one(bench *b, race *r, int series, opponent *to, int
         return 0;
     if (!to->count)
         return 1;
+    if (to->count > OPPONENT_ANSWERS && !opponents_shorten(b, r, series, to))
+        return 0;
     return opponents_order(b, r, series, to) && (!in_burst || opponents_choose_in_burst(b, r, series, to));
 }
 

@@ -215,6 +215,75 @@ static void answers_of_hoppers_algorithm_are_left_out(void) {
     CHECK(kept == 0, "%d of none", kept);
 }
 
+/* Algorithms 66, 6 and 21, of which 6 has tiles 1, 15, 20 and 25 and stages 7 and 9, and 21 names neither. Word 1 is what is set, a
+   digit in base 100 for each attribute. */
+static int fake_ids(void *handle, int compute, int scale_type, int a, int b, int c, int d, int requested,
+                    int *ids, int *returned) {
+    ids[0] = 66, ids[1] = 6, ids[2] = 21;
+    *returned = requested < 3 ? requested : 3;
+    return handle || compute != LT_COMPUTE_32F || scale_type != LT_REAL_32F || a != LT_REAL_16BF || a != b ||
+           c != LT_REAL_32F || c != d;
+}
+
+static int fake_of_id(void *handle, int compute, int scale_type, int a, int b, int c, int d, int id,
+                      uint64_t *algorithm) {
+    (void)handle, (void)compute, (void)scale_type, (void)a, (void)b, (void)c, (void)d;
+    memset(algorithm, 0, 8 * sizeof *algorithm);
+    algorithm[0] = (uint64_t)id;
+    return 0;
+}
+
+static int fake_has(const uint64_t *algorithm, int attribute, void *value, size_t size, size_t *written) {
+    static const int tiles[] = {1, 15, 20, 25}, stages[] = {7, 9};
+    const int *list = attribute == LT_HAS_TILES ? tiles : stages;
+    const size_t bytes = algorithm[0] == 21 ? 0 : attribute == LT_HAS_TILES ? sizeof tiles : sizeof stages;
+    *written = bytes;
+    if (size && size != bytes)
+        return LT_INVALID_VALUE;
+    if (size)
+        memcpy(value, list, bytes);
+    return 0;
+}
+
+static int fake_set(uint64_t *algorithm, int attribute, const void *value, size_t size) {
+    uint64_t place = 1;
+    int to, i;
+    memcpy(&to, value, size);
+    for (i = 0; i < attribute; i++)
+        place *= 100;
+    algorithm[1] += place * ((uint64_t)to - algorithm[1] / place % 100);
+    return 0;
+}
+
+/* Tile 15 fills the GPU twice, tile 20 a third of it, and what 21 has does not run. */
+static int fake_check(void *handle, void *desc, void *a, void *b, void *c, void *d, const uint64_t *algorithm,
+                      lt_answer *answer) {
+    (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d;
+    answer->waves = algorithm[1] / 100 % 100 == 15 ? 2 : 0.3f;
+    return algorithm[0] == 21 ? LT_NOT_SUPPORTED : 0;
+}
+
+static void algorithms_are_listed_by_their_numbers(void) {
+    static const uint64_t known[] = {7000000001500, 7000100001500, 9000000001500, 9000100001500,
+                                     7000000002000, 7000002022000, 7000002042000, 9000000002000};
+    lt_answer answers[20];
+    lt_product product;
+    lt_form form;
+    lt l;
+    int i, count;
+    memset(&l, 0, sizeof l), memset(&product, 0, sizeof product), memset(&form, 0, sizeof form);
+    l.algorithm_ids = fake_ids, l.algorithm_of_id = fake_of_id, l.algorithm_has = fake_has;
+    l.algorithm_set = fake_set, l.algorithm_check = fake_check;
+    form.type = LT_REAL_16BF, form.d_is_f32 = 1;
+    count = lt_list_others(&l, &product, &form, answers, COUNT(answers));
+    CHECK(count == 10, "%d are listed", count);
+    for (i = 0; i < COUNT(known) && i < count; i++)
+        CHECK(answers[i].algorithm[0] == 6 && answers[i].algorithm[1] == known[i],
+              "the %d-th of %llu is %llu", i, (unsigned long long)answers[i].algorithm[0],
+              (unsigned long long)answers[i].algorithm[1]);
+    CHECK(lt_list_others(&l, &product, &form, answers, 3) == 3, "more than three");
+}
+
 /* >>the bench's kernels */
 
 static void compile(const nvrtc *n, const char *source, int arch, const char *name) {
@@ -494,6 +563,7 @@ int main(void) {
     RUN(weights_of_models_are_cold);
     RUN(products_of_models_are_those_of_their_layers);
     RUN(answers_of_hoppers_algorithm_are_left_out);
+    RUN(algorithms_are_listed_by_their_numbers);
     RUN(the_passes_of_drawn_products_compile);
     RUN(a_line_says_all_by_itself);
     RUN(the_report_is_what_was_computed_by_hand);
