@@ -18,9 +18,9 @@ constexpr int BLOCKS = GEMMEPI_BLOCKS;
 constexpr int BLOCKS = GEMMEPI_BLOCKS < 2 ? 1 : 2; // some take a register more here than a third leaves
 #endif
 // Rows that a thread has under way, and whether as one of them is taken the one as many rows on is loaded in its place: not where
-// a row is two runs of the product, whose registers hold as much.
+// a row is two runs of the product, or three of F32 in stretches, a gate's two that are saved among them, whose registers hold as much.
 constexpr int AT_ONCE = sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : 2;
-constexpr bool AHEAD = HALVES_IN == 1;
+constexpr bool AHEAD = HALVES_IN == 1 && !(GATED && IN_STRETCHES && sizeof(GEMMEPI_AUX_TYPE) == 4);
 constexpr bool KEEPS_BIAS = !GATED && !HAS_BGRAD; // from row to row
 
 // A thread's rows: `count` of them, blockDim.y apart.
