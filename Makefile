@@ -202,7 +202,7 @@ build/bench build/bench_ampere: $(wildcard bench/*.[ch]) gemmepi.h
 	$(CC) -std=c99 $(CFLAGS) $(LEFT_OUT) -I. -DGEMMEPI_IMPLEMENTATION= bench/main.c -o $@ $(LIBS)
 
 # For volunteers, whose card may be one that nobody here has: REPORT_SECONDS=600 of tests, races and tuning, as build/report.txt.
-REPORTED := $(addprefix build/tests/,gpu/graph gpu/fused gpu/weights gpu/casts products/grid products/grid_gradients products/formula \
+REPORTED := $(addprefix build/tests/,gpu/graph gpu/fused gpu/fp8_shapes gpu/scaled_formats gpu/weights gpu/casts network/grid products/grid products/grid_gradients products/formula \
             products/found_scales products/fuzz linear/grid linear/chain elementwise/grid)
 report: build/bench $(REPORTED)
 	@sh tests/report.sh build || [ $$? -eq 77 ]

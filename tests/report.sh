@@ -39,32 +39,41 @@ the_card() {
     echo "system: $(uname -sm)"
 }
 
-# A line for each program, its failures, and the sum. TEST_SHARE is the share of the grids' cases that runs.
-the_tests() {
-    echo "== tests"
-    while read -r share name options; do
-        limit=$(left 35)
-        [ "$limit" -le $((seconds * 15 / 100)) ] || limit=$((seconds * 15 / 100)) # kernels are compiled: one test must not take all
-        TEST_SHARE=$share within "$limit" "$folder/tests/$name" $options >"$work/output" 2>&1 </dev/null
-        status=$?
-        counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$work/output" | tail -n 1)
-        [ $status -ne 124 ] || counts="${counts:-0 passed, 0 failed, 1 skipped} (no time left)"
-        echo "$name: ${counts:-0 passed, 1 failed, 0 skipped (status $status)}"
-        grep -A 2 '^FAIL ' "$work/output" | grep -v ' passed, ' | head -n 20
-    done <<'END' | tee "$work/tests"
+# TEST_SHARE, which is the share of the grids' cases that runs, and a program with its options
+programs() {
+    cat <<'END'
 1 gpu/graph
+1 gpu/fused 1 -1 1
+1 gpu/fp8_shapes 1 -1 1
+1 gpu/scaled_formats 1 -1 1
+1 gpu/weights 1 -1 1
 200 products/grid
 200 products/grid_gradients
-1 gpu/fused 1 -1 1
-1 gpu/weights 1 -1 1
 96 products/formula
 96 products/found_scales
 1 products/fuzz 60 2026
 96 linear/grid
-96 elementwise/grid
 1 linear/chain
+96 elementwise/grid
 1 gpu/casts
+12 network/grid
 END
+}
+
+# A line for each program, its failures, and the sum. Each has its part of the time, and what those before it have left; one that is cut
+# off counts with the tests that it has run.
+the_tests() {
+    echo "== tests"
+    to_run=$(programs | wc -l)
+    programs | while read -r share name options; do
+        limit=$(($(left 25) * 2 / (to_run + 1))) to_run=$((to_run - 1))
+        TEST_SHARE=$share within "$limit" "$folder/tests/$name" $options >"$work/output" 2>&1 </dev/null
+        status=$?
+        counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$work/output" | tail -n 1)
+        [ $status -ne 124 ] || counts="$(grep -c '^ok ' "$work/output") passed, $(grep -c '^FAIL ' "$work/output") failed, 1 skipped (no time left)"
+        echo "$name: ${counts:-0 passed, 1 failed, 0 skipped (status $status)}"
+        grep -A 2 '^FAIL ' "$work/output" | grep -v ' passed, ' | head -n 20
+    done | tee "$work/tests"
     awk '/ passed, / { sub(/^[^:]*: /, ""); split($0, n, /[ ,]+/); p += n[1]; f += n[3]; s += n[5] }
         END { printf "all: %d passed, %d failed, %d skipped\n", p, f, s }' "$work/tests"
 }
@@ -99,7 +108,7 @@ the_table() {
 
 the_products() {
     echo "== random products, in graphs; ratios are times over the best alternative's"
-    races 70
+    races 60
     races 100 --tuned
     if [ -s "$work/random.csv" ]; then
         "$folder/bench" --report "$work/random.csv"

@@ -4,7 +4,7 @@
 . tests/compile/lines.sh
 FOLDER=build/report_test
 rm -rf "$FOLDER"
-mkdir -p "$FOLDER/tests/gpu" "$FOLDER/tests/products" "$FOLDER/tests/linear" "$FOLDER/tests/elementwise"
+mkdir -p "$FOLDER/tests/gpu" "$FOLDER/tests/products" "$FOLDER/tests/linear" "$FOLDER/tests/elementwise" "$FOLDER/tests/network"
 
 # program NAME LINES...: a script
 program() {
@@ -14,12 +14,13 @@ program() {
     chmod +x "$path"
 }
 
-for name in gpu/graph gpu/fused gpu/weights gpu/casts products/grid products/grid_gradients products/formula products/found_scales \
-    products/fuzz linear/grid elementwise/grid; do
+for name in gpu/graph gpu/fused gpu/fp8_shapes gpu/weights products/grid products/grid_gradients products/formula products/found_scales \
+    products/fuzz linear/grid elementwise/grid network/grid; do
     program "tests/$name" 'echo "ok   a test"' 'echo "1 passed, 0 failed, 0 skipped"'
 done
 program tests/linear/chain 'echo "FAIL a_chain"' "echo \"  \$PWD/tests/linear/chain.c:7: not so\"" 'echo "2 passed, 1 failed, 0 skipped"' 'exit 1'
 program tests/gpu/casts 'exit 3'
+program tests/gpu/scaled_formats 'echo "ok   one"' 'echo "ok   another"' 'exec sleep 30'
 # A race: its rows are a CSV's lines, tuned ones at half of the time; the first row fails.
 program bench 'case $1 in' \
     '--card) echo "gemmepi 1.2.3"; echo "a card, compute capability 7.5"; exit ${CARD:-0} ;;' \
@@ -58,7 +59,8 @@ refuses_other_times() {
 
 attempt 'it ends well' [ $status -eq 0 ]
 attempt 'it says what the card is' tells 'a card, compute capability 7.5'
-attempt 'tests are counted, failures and crashes too' tells 'all: 12 passed, 2 failed, 0 skipped'
+attempt 'tests are counted, failures, crashes and those cut off, too' tells 'all: 16 passed, 2 failed, 1 skipped'
+attempt 'what is cut off has the tests that it has run' tells 'gpu/scaled_formats: 2 passed, 0 failed, 1 skipped (no time left)'
 attempt 'a failure has its lines' tells './tests/linear/chain.c:7: not so'
 attempt 'all rows run, though one fails' tells 'graph: 12 lines'
 attempt 'the row that fails is told' tells 'a product FAILED: ~/secret' 2
