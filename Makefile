@@ -121,7 +121,7 @@ DECLARED := $(COPIED:src/%=$(LINKED)/declared/%)
 CHANGED := $(addprefix build/tests/unit/,bundle contexts without_fp8 without_fused without_sm80 without_sm90)
 ALONE := $(CHANGED) $(addprefix build/tests/unit/,chip compile convert disk_cache hash libraries map overlap sources text)
 INSIDE := $(filter-out $(ALONE),$(UNIT_TESTS)) build/tests/kernels $(addprefix build/tests/gpu/,casts formula_inside formula_pass fp8_shapes fused grouped_shapes \
-          invariant lt_known operands refusal scaled_formats weights weights_made)
+          invariant lt_checked lt_known operands refusal scaled_formats weights weights_made)
 USERS := $(filter-out $(INSIDE),$(WHOLE_TESTS)) build/tests/table
 
 $(ALONE:%=%.o): INCLUDES := -Isrc -Itests

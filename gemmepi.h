@@ -243,6 +243,14 @@ typedef struct gemmepi_config {
        it first, a one-shot call, too, but not while its stream is captured: then a later call does. Where it fails, for want of memory
        say, the plan is untuned, and the log warns. 0: only gemmepi_tune tunes */
     double tune;
+
+    /* 1: cuBLASLt's results are checked where nobody has measured them (docs/routes.md has a table of chips and versions). The call that
+       first plans an algorithm for an epilogue and types runs a small product of random numbers by it and by the route PLAIN, of 128 rows
+       and columns or some more: 10 milliseconds, and where its kernel is not in the cache up to a second to compile it. What is off by more
+       than the bounds of docs/numerics.md is not used, and gemmepi_plan_explain and the log say so. What was found is kept in the cache
+       folder. Where it cannot be checked, for want of memory or NVRTC say, the log warns, and the algorithm is used as documented; so it is
+       while a stream is captured, until a later call plans it, and with RELAXED. 0: as documented. On the host: no effect */
+    int check;
 } gemmepi_config;
 
 /* >>problems */
@@ -15925,6 +15933,7 @@ struct gemmepi_context {
   int reaches_pageable; /* kernels may read host memory that CUDA does not know */
   unsigned routes; /* config.routes */
   double tune; /* config.tune */
+  int check; /* config.check */
   char name[128];
   gpi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
@@ -15942,6 +15951,7 @@ struct gemmepi_context {
   gpi__map codes; /* of kernels that were compiled or found on disk: see code.h */
   struct gpi__bundle *bundles;
   long kernels_compiled, kernels_from_disk, kernels_from_bundle;
+  gpi__map checks; /* gpi__lt_verdict by the kind of a product of cuBLASLt's: what config.check found */
   gpi__map answers; /* gpi__answer by a problem's digest: what tuning found */
   gpi__mutex
     tune_lock; /* held while a problem is tuned: what is timed is alone, as far as the context goes */
@@ -19110,6 +19120,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   gpi__map_each(&context->streams, gpi__free_stream_token, context);
   gpi__map_each(&context->answers, gpi__free_value, context);
   gpi__map_free(&context->answers);
+  gpi__map_each(&context->checks, gpi__free_value, context);
+  gpi__map_free(&context->checks);
   gpi__map_free(&context->streams);
   gpi__map_free(&context->plans);
   gpi__map_free(&context->kernels);
@@ -19330,6 +19342,9 @@ static gemmepi_status gpi__check_config(const gemmepi_config *config) {
   if (!(config->tune >= 0) || config->tune > 1e9)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "config.tune is %g; accepted are 0, for no tuning on first use, and up to 1e9 milliseconds", config->tune);
+  if (config->check != 0 && config->check != 1)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "config.check is %d; accepted are 0 and 1 (did you leave config uninitialised? = {0})", config->check);
   return GEMMEPI_OK;
 }
 
@@ -19380,6 +19395,7 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
   context->forks = gpi__forks;
   context->routes = config->routes;
   context->tune = config->tune;
+  context->check = config->check;
   context->check_pointers = config->check_pointers;
   context->asked_multiprocessors = config->multiprocessors;
   context->log = gpi__choose_log(config->log, config->log_user);
@@ -19391,6 +19407,7 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
   gpi__map_init(&context->codes, &context->allocator);
   gpi__map_init(&context->plans, &context->allocator);
   gpi__map_init(&context->answers, &context->allocator);
+  gpi__map_init(&context->checks, &context->allocator);
   gpi__map_init(&context->streams, &context->allocator);
 }
 
@@ -19570,8 +19587,9 @@ typedef struct gpi__plan_row {
   gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
   void (*describe)(const gemmepi_plan *plan, gemmepi_plan_details *details);
   void (*explain)(gpi__text *text, const gemmepi_plan *plan, const gemmepi_plan_details *details);
-  /* Finds the answers of all that the plan runs and that has none; a plan made later takes them. NULL: nothing is timed. */
-  gemmepi_status (*tune)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
+  /* Finds the answers of all that the plan runs and that has none or, without options, whether cuBLASLt is right in it; a plan made later
+   goes by that. NULL: nothing is timed or checked. */
+  gemmepi_status (*measure)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
 } gpi__plan_row;
 
 /* >>making */
@@ -19590,7 +19608,7 @@ static gemmepi_status gpi__keep_built(const gpi__wish *wish, const void *key, si
   return status;
 }
 
-/* >>tuning on first use */
+/* >>tuning and checking on first use */
 
 /* Whether the stream is captured; where none is known, whether any blocking stream is, of which the legacy stream knows. */
 static int gpi__is_captured(const gpi__wish *wish) {
@@ -19605,42 +19623,54 @@ static int gpi__is_captured(const gpi__wish *wish) {
   return result != 0 || capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* With config.tune: tunes what the plan runs, and makes it again by what was found. While a stream is captured the plan stays as it is, for a
- later call to tune it. Where tuning fails it stays for good. */
-static gemmepi_status gpi__tune_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+/* Makes the plan again where what plans are chosen by has changed since: whether it has. If that fails what there is stays. */
+static int gpi__make_again(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+  gemmepi_plan *before = *plan;
+  if (before->generation == gpi__read(&wish->context->generation))
+    return 0;
+  *plan = NULL;
+  if (row->make(wish, plan)) {
+    *plan = before;
+    return 0;
+  }
+  gpi__release_plan(before);
+  return 1;
+}
+
+#define GPI__MOST_CHECKS 64 /* of one plan: each leaves out an algorithm, for all parts of a layer */
+
+/* With config.tune: tunes what the plan runs, and makes it again by what was found. Where tuning fails it stays for good. With config.check:
+ checks what it runs by cuBLASLt, and makes it again until nothing is wrong. While a stream is captured the plan stays as it is, for a later
+ call to do this. */
+static gemmepi_status gpi__measure_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
   gemmepi_context *context = wish->context;
   gemmepi_tune_options options;
-  gemmepi_plan *untuned = *plan;
-  gemmepi_status status;
-  if (context->tune <= 0 || context->is_host || !row->tune || gpi__read(&untuned->is_tried))
+  int i;
+  if ((context->tune <= 0 && !context->check) || context->is_host || !row->measure || gpi__read(&(*plan)->is_tried))
     return GEMMEPI_OK;
   if (gpi__is_captured(wish)) {
     gpi__say(&context->log, GEMMEPI_LOG_INFO,
-      "a plan is not tuned while a stream is captured: the next call outside of a capture does it");
+      "a plan is not %s while a stream is captured: the next call outside of a capture does it",
+      context->tune > 0 ? "tuned" : "checked");
     return GEMMEPI_OK;
   }
   memset(&options, 0, sizeof options);
   options.milliseconds = context->tune;
-  status = row->tune(untuned, &options);
-  if (status)
-    gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
-  gpi__add(&untuned->is_tried, 1);
-  if (untuned->generation == gpi__read(&context->generation))
-    return GEMMEPI_OK;
-  *plan = NULL;
-  status = row->make(wish, plan);
-  if (status) /* what there is stays */
-    *plan = untuned;
-  else
-    gpi__release_plan(untuned);
-  if (!status)
-    gpi__add(&(*plan)->is_tried, 1);
+  if (context->tune > 0) {
+    if (row->measure(*plan, &options))
+      gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
+    (void)gpi__make_again(row, wish, plan);
+  }
+  for (i = 0; context->check && i < GPI__MOST_CHECKS; i++)
+    if (row->measure(*plan, NULL) || !gpi__make_again(row, wish, plan))
+      break;
+  gpi__add(&(*plan)->is_tried, 1);
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__make_tuned(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+static gemmepi_status gpi__make_measured(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
   gemmepi_status status = row->make(wish, plan);
-  return status ? status : gpi__tune_first(row, wish, plan);
+  return status ? status : gpi__measure_first(row, wish, plan);
 }
 
 static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc, gemmepi_plan **plan) {
@@ -19649,7 +19679,7 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
   if (plan)
     *plan = NULL; /* also after a failure */
   status = gpi__check_call(context, plan, "plan");
-  return status ? status : gpi__make_tuned(row, &wish, plan);
+  return status ? status : gpi__make_measured(row, &wish, plan);
 }
 
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
@@ -19659,15 +19689,15 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
   if (gpi__has_text(wish->desc, &row->texts)) {
     gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
     if (gpi__is_found(wish, key.bytes, key.size, plan))
-      return gpi__tune_first(row, wish, plan);
-    status = gpi__make_tuned(row, wish, plan);
+      return gpi__measure_first(row, wish, plan);
+    status = gpi__make_measured(row, wish, plan);
     if (!status && key.size) {
       gpi__add(&(*plan)->references, 1);
       gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
     }
     return status;
   }
-  return gpi__make_tuned(row, wish, plan);
+  return gpi__make_measured(row, wish, plan);
 }
 
 /* >>runs */
@@ -29083,6 +29113,8 @@ typedef struct gpi__lt_product {
   gpi__lt_algorithm algorithm; /* its name */
   float waves; /* its blocks over those that run at once, as cuBLASLt says */
   const char *left_out; /* what another algorithm is known to do wrong, or NULL */
+  int left_out_wrong; /* others were found wrong on this GPU */
+  uint64_t kind; /* see gpi__lt_kind */
   const char *not_with_c; /* what this one is known to do wrong where beta is not 0, or NULL */
   size_t workspace_size;
   int scalars; /* dtype of alpha and beta */
@@ -29240,8 +29272,6 @@ static int gpi__lt_describe(const gpi__cublaslt *lt, const gpi__problem *problem
     result = gpi__lt_layout_of(lt, d, problem->batch, &product->d);
   return result;
 }
-/* A product by cuBLASLt: its algorithm, and its runs. */
-
 /* What is known of cuBLASLt beyond its documentation: a table by version and chip, of what NVIDIA says to be wrong and of what was measured.
  It is asked before the library is loaded, when it is opened, before it is asked for algorithms, of each algorithm and of each run. NVIDIA's
  release notes are at docs.nvidia.com/cuda/cuda-toolkit-release-notes and .../cublas-patch-release-notes; the number of a row is theirs.
@@ -29277,10 +29307,12 @@ typedef enum gpi__lt_asked {
   GPI__LT_ASKED_OPENING, /* a warning: what decides cannot be seen from here */
   GPI__LT_ASKED_PRODUCT, /* no algorithm may run the product */
   GPI__LT_ASKED_ALGORITHM, /* this one may not */
-  GPI__LT_ASKED_CONTRACT, /* likewise, as it breaks the contract */
+  GPI__LT_ASKED_CONTRACT, /* likewise, as it breaks the contract, or */
+  GPI__LT_ASKED_UNSEEN, /* as nobody has seen that it keeps it, unless config.check looks */
   GPI__LT_ASKED_TILES, /* one with smaller tiles goes first */
   GPI__LT_ASKED_IN_PLACE, /* D = A B + D is kept from the memory */
-  GPI__LT_ASKED_RUN /* runs with C, that is beta other than 0, use another route */
+  GPI__LT_ASKED_RUN, /* runs with C, that is beta other than 0, use another route */
+  GPI__LT_ASKED_SEEN /* tests hold all that it is used for to the bounds: no check */
 } gpi__lt_asked;
 
 typedef struct gpi__lt_row {
@@ -29486,7 +29518,7 @@ static int gpi__lt_may_add_in_memory(const gpi__lt_question *q) {
 /* >>the table */
 
 /* Measured on an H200 with 13.1. What was seen of an algorithm or an epilogue is taken to hold for all chips and versions, what makes one
- faster for 9.0 alone. */
+ faster, or is said of all others, for 9.0 alone. */
 #define GPI__LT_H200 "measured on an H200"
 
 static const gpi__lt_row gpi__lt_rows[] = {
@@ -29551,14 +29583,19 @@ static const gpi__lt_row gpi__lt_rows[] = {
   "it sums bias_grad from values already rounded to D's type", GPI__LT_H200},
   {0, INT_MAX, 0, 0, INT_MAX, 13, GPI__LT_ASKED_CONTRACT, gpi__lt_may_have_alpha_0,
   "do not write D where alpha is 0", GPI__LT_H200},
-  {0, INT_MAX, 0, 0, INT_MAX, -66, GPI__LT_ASKED_CONTRACT, gpi__lt_adds_before_rounding,
+  {0, INT_MAX, 0, 90, 90, -66, GPI__LT_ASKED_CONTRACT, gpi__lt_adds_before_rounding,
   "may round to 16 bits before the epilogue", GPI__LT_H200},
+  {0, INT_MAX, 0, 0, INT_MAX, -66, GPI__LT_ASKED_UNSEEN, gpi__lt_adds_before_rounding,
+  "may round to 16 bits before the epilogue: it is not documented, and not measured on this chip (config.check would)",
+  "not documented, not measured"},
   {0, INT_MAX, 0, 0, INT_MAX, 0, GPI__LT_ASKED_IN_PLACE, gpi__lt_may_add_in_memory,
   "D = A B + D in 16 bits rounds A B first", GPI__LT_H200},
   {0, INT_MAX, 0, 90, 90, 0, GPI__LT_ASKED_TILES, gpi__lt_has_short_k,
   "large tiles are slow in 16 bits with k up to 2048", GPI__LT_H200},
   {0, INT_MAX, 0, 90, 90, 0, GPI__LT_ASKED_READS, NULL, "products that wait for A and B take longer",
   "measured on an H100"},
+  {130100, 130200, 0, 90, 90, 0, GPI__LT_ASKED_SEEN, NULL, "the tests hold its results to the bounds",
+  "measured on an H100 and an H200"},
 };
 
 /* Whether the version is one of the patch releases of March 2026 (12.8.5, 12.9.2, 13.1.1, 13.2.2), or a later one of its series. */
@@ -29630,6 +29667,75 @@ static gemmepi_status gpi__open_lt(gemmepi_context *context) {
         context->cublaslt.version, gpi__lt_rows[i].sentence, gpi__lt_rows[i].source);
   return GEMMEPI_OK;
 }
+/* What config.check has found of cuBLASLt where nobody has measured it: of each kind of its products, how far one was from the route plain.
+ product/tuning/check.h looks; here is what it has found. */
+
+/* Of a kind of products; the context keeps them, under its build_lock. */
+typedef struct gpi__lt_verdict {
+  double
+    off; /* the largest error over what is allowed: above 1 the kind is not used; negative: it could not be checked */
+} gpi__lt_verdict;
+
+static void gpi__lt_append_operand(gpi__text *text, const gpi__view *view, int scale) {
+  gpi__append(text, "%s%s%s%s", gpi__dtype((gemmepi_dtype)view->dtype)->name,
+    view->transposed ? " transposed" : "", scale ? " with scales of mode " : "",
+    scale ? gpi__scale_mode_name((gemmepi_scale_mode)scale) : "");
+}
+
+/* Appends what a kind of products is called: the algorithm, the types, and what the epilogue does. A bare product has no scales but along k. */
+static void gpi__lt_append_kind(gpi__text *text, const gpi__lt_question *q) {
+  static const int others[] = {GPI__C, GPI__D, GPI__AUX, GPI__BIAS, GPI__BIAS_GRAD};
+  const gpi__problem *problem = q->problem;
+  const gpi__view *views = problem->views;
+  char epilogue[256];
+  gpi__text names = gpi__text_in(epilogue, sizeof epilogue);
+  int is_whole = q->use == GPI__LT_WHOLE, operand;
+  size_t i;
+  gpi__append(text, "algorithm %d%s", q->algorithm->id, q->algorithm->split > 1 ? " with k divided" : "");
+  for (operand = GPI__A; operand <= GPI__B; operand++) {
+    gpi__append(text, operand == GPI__A ? ": " : " x ");
+    gpi__lt_append_operand(text, &views[operand], is_whole || gpi__scale_varies_along_k(problem, operand) ? views[operand].scale
+      : 0);
+  }
+  for (i = 0; i < GPI__COUNT(others); i++) {
+    const gpi__view *view = others[i] == GPI__C ? q->c : others[i] == GPI__D ? q->d : &views[others[i]];
+    if (!view->dtype || (!is_whole && others[i] > GPI__D))
+      continue;
+    gpi__append(text, ", %s ", gpi__operand_names[others[i]]);
+    gpi__lt_append_operand(text, view, is_whole ? view->scale : 0);
+  }
+  gpi__append(text, "%s%s%s", problem->compute == GEMMEPI_COMPUTE_TF32 ? ", TF32" : "",
+    problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast" : "", problem->batch > 1 ? ", a batch" : "");
+  if (is_whole && problem->epilogue != GEMMEPI_NONE) {
+    gpi__append_epilogue(&names, (gemmepi_epilogue)problem->epilogue);
+    gpi__append(text, ", %s", epilogue);
+  }
+}
+
+#define GPI__LT_KIND_SIZE 384
+
+/* The kind as a number; 0: the table has that tests look at it, or RELAXED admits whatever it is. */
+static uint64_t gpi__lt_kind(const gpi__lt_question *question) {
+  char words[GPI__LT_KIND_SIZE];
+  gpi__text text = gpi__text_in(words, sizeof words);
+  if (question->problem->flags & GEMMEPI_RELAXED || gpi__lt_known(question, GPI__LT_ASKED_SEEN))
+    return 0;
+  gpi__lt_append_kind(&text, question);
+  return gpi__hash(words, strlen(words)) | 1;
+}
+
+/* What was found of the kind, or NULL. */
+static const gpi__lt_verdict *gpi__lt_verdict_of(const gemmepi_context *context, uint64_t kind) {
+  return kind ? (const gpi__lt_verdict *)gpi__map_find(&context->checks, &kind, sizeof kind) : NULL;
+}
+
+/* Whether config.check has found the algorithm wrong. */
+static int gpi__lt_is_found_wrong(const gpi__lt_question *question) {
+  const gpi__lt_verdict *verdict =
+    question->context->check ? gpi__lt_verdict_of(question->context, gpi__lt_kind(question)) : NULL;
+  return verdict && verdict->off > 1;
+}
+/* A product by cuBLASLt: its algorithm, and its runs. */
 
 /* >>choosing an algorithm */
 
@@ -29728,10 +29834,14 @@ static void gpi__lt_tile(int number, int *tile_m, int *tile_n) {
       }
 }
 
-/* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
+#define GPI__LT_FOUND_WRONG "are wrong on this GPU, as config.check has found"
+
+/* NULL if an algorithm keeps the contract for the problem, else what it breaks. With config.check what nobody has seen is seen. */
 static const char *gpi__lt_algorithm_fault(const gpi__lt_question *question) {
   const gpi__lt_row *row = gpi__lt_known(question, GPI__LT_ASKED_CONTRACT);
-  return row ? row->sentence : NULL;
+  if (!row && !question->context->check)
+    row = gpi__lt_known(question, GPI__LT_ASKED_UNSEEN);
+  return row ? row->sentence : gpi__lt_is_found_wrong(question) ? GPI__LT_FOUND_WRONG : NULL;
 }
 
 #define GPI__LT_ALGORITHMS 16 /* that tuning tries */
@@ -29800,15 +29910,12 @@ static int gpi__lt_find(const gpi__lt_question *question, const gpi__candidate *
   return -1;
 }
 
-/* Has the heuristic's answers, as far as they may be taken. */
-static int gpi__lt_get_answers(const gpi__lt_question *question, const gpi__candidate *candidate,
-  gpi__lt_product *product, gpi__lt_answers *answers) {
+/* Fills in all that a run hands over but the algorithm. */
+static int gpi__lt_describe_product(const gpi__lt_question *question, gpi__lt_product *product) {
   const gemmepi_context *context = question->context;
   const gpi__cublaslt *lt = &context->cublaslt;
   const gpi__problem *problem = question->problem;
-  gpi__lt_preference preference;
   int32_t most = context->asked_multiprocessors;
-  int asked = candidate->nth || candidate->algorithm.id ? GPI__LT_ALGORITHMS : GPI__LT_FIRST, count = 0;
   int result = gpi__lt_describe(lt, problem, question->c, question->d, product);
   if (!result)
     result = gpi__lt_describe_scales(lt, problem, question->use, product);
@@ -29816,6 +29923,19 @@ static int gpi__lt_get_answers(const gpi__lt_question *question, const gpi__cand
     result = gpi__lt_describe_epilogue(lt, problem, product);
   if (!result && most)
     result = gpi__lt_set(lt, product, GPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &most, sizeof most);
+  product->adds_in_place = gpi__lt_known(question, GPI__LT_ASKED_IN_PLACE) != NULL;
+  return result;
+}
+
+/* Has the heuristic's answers, as far as they may be taken. */
+static int gpi__lt_get_answers(const gpi__lt_question *question, const gpi__candidate *candidate,
+  gpi__lt_product *product, gpi__lt_answers *answers) {
+  const gemmepi_context *context = question->context;
+  const gpi__cublaslt *lt = &context->cublaslt;
+  const gpi__problem *problem = question->problem;
+  gpi__lt_preference preference;
+  int asked = candidate->nth || candidate->algorithm.id ? GPI__LT_ALGORITHMS : GPI__LT_FIRST, count = 0;
+  int result = gpi__lt_describe_product(question, product);
   if (!result)
     result = gpi__lt_prefer(lt, problem, question->c, question->d, &preference);
   if (!result)
@@ -29846,9 +29966,10 @@ static void gpi__lt_take(const gpi__lt_question *about, const gpi__lt_answers *a
   product->workspace_size = answers->list[taken].workspace_size;
   product->algorithm = answers->names[taken];
   product->waves = answers->list[taken].waves;
-  product->adds_in_place = gpi__lt_known(about, GPI__LT_ASKED_IN_PLACE) != NULL;
   product->left_out = answers->defect ? answers->defect->sentence : NULL;
+  product->left_out_wrong = answers->fault && strcmp(answers->fault, GPI__LT_FOUND_WRONG) == 0;
   question.algorithm = &product->algorithm;
+  product->kind = gpi__lt_kind(&question);
   of_runs = gpi__lt_known(&question, GPI__LT_ASKED_RUN);
   product->not_with_c = of_runs ? of_runs->sentence : NULL;
 }
@@ -29997,9 +30118,31 @@ static void gpi__lt_describe_algo(const gpi__cublaslt *lt, const gpi__lt_product
     lt->version, product->algorithm.id, product->algorithm.tile, product->algorithm.split);
 }
 
-static void gpi__lt_explain_product(gpi__text *text, const gpi__lt_product *product) {
+/* Says what the results of a kind that nobody has measured rest on. */
+static void gpi__lt_explain_kind(gemmepi_context *context, gpi__text *text, uint64_t kind) {
+  const gpi__lt_verdict *verdict;
+  double off = -1;
+  gpi__lock(&context->build_lock);
+  verdict = gpi__lt_verdict_of(context, kind);
+  if (verdict)
+    off = verdict->off;
+  gpi__unlock(&context->build_lock);
+  gpi__append(text, "  cuBLASLt %d is not measured on compute capability %d.%d: ", context->cublaslt.version,
+    context->arch / 10, context->arch % 10);
+  if (off >= 0)
+    gpi__append(text, "config.check found this algorithm off by %.2g of the bound at most\n", off);
+  else
+    gpi__append(text, "this algorithm is taken for right, as documented%s\n",
+      context->check ? "; it has not been checked yet, or could not be" : "; config.check would check it");
+}
+
+static void gpi__lt_explain_product(gemmepi_context *context, gpi__text *text, const gpi__lt_product *product) {
   if (product->left_out)
     gpi__append(text, "  left out other algorithms of this version, which are known to be wrong here: %s\n", product->left_out);
+  if (product->left_out_wrong)
+    gpi__append(text, "  left out other algorithms, which " GPI__LT_FOUND_WRONG "\n");
+  if (product->kind)
+    gpi__lt_explain_kind(context, text, product->kind);
   if (product->not_with_c)
     gpi__append(text, "  runs with beta other than 0 use another plan: %s\n", product->not_with_c);
 }
@@ -30047,7 +30190,7 @@ static void gpi__lt_route_describe(const gpi__matmul_plan *plan, gemmepi_plan_de
 
 static void gpi__lt_route_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
   gpi__append(text, "  %s\n", kernel);
-  gpi__lt_explain_product(text, (const gpi__lt_product *)plan->built);
+  gpi__lt_explain_product(plan->base.context, text, (const gpi__lt_product *)plan->built);
 }
 /* The route split: a cuBLASLt product, then what cuBLASLt's epilogue cannot do, in one pass of ours, and sums.
 
@@ -30323,7 +30466,7 @@ static void gpi__split_explain(const gpi__matmul_plan *plan, const char *kernel,
     gpi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
       split->to_workspace ? ", into workspace in the type of its sums" : "");
   if (split->has_product)
-    gpi__lt_explain_product(text, &split->product);
+    gpi__lt_explain_product(plan->base.context, text, &split->product);
   gpi__explain_pass(text, &split->pass.launch, "");
   gpi__explain_sums(text, &split->sums);
 }
@@ -33173,13 +33316,19 @@ enum {
   GPI__TRIAL_PIECE = 4096, /* bytes */
   GPI__TRIAL_CALLS = 200 /* of a graph, at most */
 };
-#define GPI__TRIAL_TIME   800 /* microseconds of a graph's calls, about */
-#define GPI__TRIAL_REST   10 /* milliseconds before a burst */
-#define GPI__TRIAL_BURST  8 /* calls of it */
-#define GPI__TRIAL_MEMORY ((size_t)2 << 30)
+#define GPI__TRIAL_TIME    800 /* microseconds of a graph's calls, about */
+#define GPI__TRIAL_REST    10 /* milliseconds before a burst */
+#define GPI__TRIAL_BURST   8 /* calls of it */
+#define GPI__TRIAL_MEMORY  ((size_t)2 << 30)
+#define GPI__TRIAL_LARGEST 1.5 /* of the random numbers */
 #define GPI__TRIAL_OFF \
   0.04 /* how far a way's numbers may lie from the reference's, of their size and of all, */
 #define GPI__TRIAL_OFF_8 0.3 /* and those of 8 bits */
+
+/* How far numbers may lie from the reference's: so much, so much of their size, and of the root mean square of all. */
+typedef struct gpi__allowance {
+  double absolute, of_size, of_all;
+} gpi__allowance;
 
 /* Tensors by their number: operands, those of a formula with their scales and amax, and lists of groups. */
 enum {
@@ -33197,10 +33346,16 @@ typedef struct gpi__trial_tensor {
 } gpi__trial_tensor;
 
 struct gpi__tuned_kind;
+struct gpi__trial;
+
+/* What is allowed for an output. */
+typedef gpi__allowance (*gpi__allowed)(const struct gpi__trial *trial, int number);
+
 typedef struct gpi__trial {
   gemmepi_context *context;
   const gpi__problem *problem;
   const struct gpi__tuned_kind *kind;
+  gpi__allowed allowed;
   gemmepi_tune_mode mode;
   gemmepi_stream stream;
   gpi__cu_event began, ended;
@@ -33496,32 +33651,44 @@ static gemmepi_status gpi__read_outputs(gpi__trial *trial, char *to) {
   return status;
 }
 
-/* Numbers within so much of each other; NaN and infinities where the other has them. */
-static int gpi__are_about_the_same(double a, double b, double within) {
-  int are_finite = a - a == 0 && b - b == 0;
-  return are_finite ? fabs(a - b) <= within : a == b || (a != a && b != b);
+/* What tuning allows: the ways round differently, and what is wrong is wrong by far. */
+static gpi__allowance gpi__allow_of_size(const gpi__trial *trial, int number) {
+  gpi__allowance allowance;
+  allowance.absolute = 0;
+  allowance.of_size = allowance.of_all =
+    trial->tensors[number].view.bits == 8 ? GPI__TRIAL_OFF_8 : GPI__TRIAL_OFF;
+  return allowance;
 }
 
-/* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
-static int gpi__numbers_agree(const gpi__view *view, const char *x, const char *y, size_t bytes) {
+/* The difference of two numbers over what is allowed; 0 of NaN and infinities where the other has them. */
+static double gpi__number_off(double a, double b, double within) {
+  int are_finite = a - a == 0 && b - b == 0;
+  if (!are_finite)
+    return a == b || (a != a && b != b) ? 0 : GPI__NEVER;
+  return a == b ? 0 : within > 0 ? fabs(a - b) / within : GPI__NEVER;
+}
+
+/* Of an output's pieces: the largest difference of numbers over what is allowed. */
+static double gpi__numbers_off(const gpi__view *view, const gpi__allowance *allowed, const char *x, const char *y, size_t bytes) {
   int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
-  double squares = 0, within = 0, off = view->bits == 8 ? GPI__TRIAL_OFF_8 : GPI__TRIAL_OFF;
+  double squares = 0, within = 0, worst = 0;
   int pass;
   for (pass = 0; pass < 2; pass++) {
     for (i = 0; i < count; i += 64) {
-      double a[64], b[64];
+      double a[64], b[64], off;
       int64_t some = count - i < 64 ? count - i : 64;
       gpi__load_run(view->dtype, x, i, 1, some, a);
       gpi__load_run(view->dtype, y, i, 1, some, b);
-      for (j = 0; j < some; j++)
+      for (j = 0; j < some; j++) {
         if (pass == 0)
         squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
-        else if (!gpi__are_about_the_same(a[j], b[j], within + off * fabs(a[j])))
-        return 0;
+        else if ((off = gpi__number_off(a[j], b[j], within + allowed->of_size * fabs(a[j]))) > worst)
+        worst = off;
+      }
     }
-    within = off * sqrt(squares / (double)(count ? count : 1));
+    within = allowed->absolute + allowed->of_all * sqrt(squares / (double)(count ? count : 1));
   }
-  return 1;
+  return worst;
 }
 
 /* Of a mask a few bits may differ, where a sum is nearly 0, and of a formula's I32, which are columns, where two are nearly the largest. */
@@ -33534,21 +33701,29 @@ static int gpi__bits_agree(const char *x, const char *y, size_t bytes) {
   return off <= 8 + bytes / 10;
 }
 
-static int gpi__outputs_agree(const gpi__trial *trial) {
+/* The largest difference of all outputs over what is allowed: above 1 they are not the same. */
+static double gpi__outputs_off(const gpi__trial *trial) {
   size_t at = 0;
-  int i, agree = 1;
-  for (i = 0; i < GPI__TRIAL_TENSORS && agree; i++) {
+  double worst = 0;
+  int i;
+  for (i = 0; i < GPI__TRIAL_TENSORS; i++) {
     const gpi__view *view = &trial->tensors[i].view;
     size_t bytes = GPI__TRIAL_PIECES * gpi__piece_size(view);
     int are_bits = view->bits == 1 || view->dtype == GEMMEPI_I64 ||
         (view->dtype == GEMMEPI_I32 && i >= GPI__OF_FORMULA);
+    const char *x = trial->reference + at, *y = trial->compared + at;
+    gpi__allowance allowed;
+    double off;
     if (!trial->tensors[i].is_output)
       continue;
-    agree = are_bits ? gpi__bits_agree(trial->reference + at, trial->compared + at, bytes)
-        : gpi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
+    allowed = trial->allowed(trial, i);
+    off = !are_bits                      ? gpi__numbers_off(view, &allowed, x, y, bytes)
+       : gpi__bits_agree(x, y, bytes) ? 0
+        : GPI__NEVER;
+    worst = off > worst ? off : worst;
     at += bytes;
   }
-  return agree;
+  return worst;
 }
 
 /* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
@@ -33656,6 +33831,7 @@ static gemmepi_status gpi__open_trial(gpi__trial *trial, gemmepi_context *contex
   trial->problem = problem;
   trial->kind = kind;
   trial->mode = options->mode;
+  trial->allowed = gpi__allow_of_size;
   gpi__lay_out_trial(trial);
   trial->outputs_size = gpi__outputs_size(trial);
   trial->block = (char *)gpi__new(allocator, GPI__TRIAL_BLOCK * sizeof(double));
@@ -33825,7 +34001,7 @@ static gemmepi_status gpi__check_way(gpi__tuning *tuning, gpi__timed *timed) {
   timed->missed = status == GEMMEPI_OUT_OF_MEMORY;
   if (timed->left)
     return GEMMEPI_OK;
-  timed->left = !status && !gpi__outputs_agree(&tuning->trial);
+  timed->left = !status && gpi__outputs_off(&tuning->trial) > 1;
   if (timed->left)
     gpi__tell_wrong_way(tuning, timed);
   return status;
@@ -34184,6 +34360,366 @@ static gemmepi_status gpi__tune_matmul(const gemmepi_plan *base, const gemmepi_t
   const gpi__problem *problem = gpi__tuned_problem((const gpi__matmul_plan *)base);
   return problem ? gpi__tune_problem(base->context, problem, &gpi__tuned_products, options) : GEMMEPI_OK;
 }
+/* Whether cuBLASLt keeps the bounds where nobody has measured it (config.check): each kind of its products once, a small one of random numbers by
+ the plan's algorithm against the route plain. docs/numerics.md has the bounds. */
+
+/* >>a small product of the same kind */
+
+enum {
+  GPI__CHECK_SMALL =
+    128, /* extents, of what is larger with the rest that is left: odd ones stay odd. k small, too: */
+  GPI__CHECK_LARGE =
+    512 /* what is left of sums of random signs is large beside their bound. Then, if that is refused */
+};
+
+static int64_t gpi__shrunk(int64_t extent, int64_t to) {
+  return extent < 2 * to ? extent : to + extent % to;
+}
+
+/* Makes a tensor smaller. Lines, and items of a batch, begin at multiples of as many elements as before, up to 128. */
+static void gpi__shrink_view(gpi__problem *probe, int operand, int64_t lines, int64_t length) {
+  gpi__view *view = &probe->views[operand];
+  int is_scale = operand >= GPI__SCALE_A;
+  if (!view->dtype)
+    return;
+  view->lines = lines;
+  view->length = length;
+  view->ld = lines == 1 && view->bits != 1 ? length : gpi__divide_up(length, 128) * 128 + view->ld % 128;
+  if (is_scale) /* as they lie side by side, of blocks in lines of fours */
+    view->ld =
+      operand < GPI__AMAX_D && probe->views[operand - GPI__SCALE_A].scale == GEMMEPI_SCALE_BLOCK_128
+        ? gpi__divide_up(length, 4) * 4
+        : length;
+  if (view->batch_stride)
+    view->batch_stride = gpi__divide_up(lines * view->ld, 128) * 128 + view->batch_stride % 128;
+  view->bytes = gpi__bytes_for_bits(((probe->batch - 1) * view->batch_stride + (lines - 1) * view->ld + length) * view->bits);
+}
+
+static void gpi__shrink_scale(gpi__problem *probe, int operand, int64_t outer) {
+  int64_t steps = gpi__blocks_of_128(probe->k);
+  int mode = probe->views[operand].scale;
+  gpi__shrink_view(probe, GPI__SCALE_OF(operand), mode == GEMMEPI_SCALE_VECTOR_128  ? steps
+    : mode == GEMMEPI_SCALE_BLOCK_128 ? gpi__blocks_of_128(outer) : 1, mode == GEMMEPI_SCALE_TENSOR      ? 1
+    : mode == GEMMEPI_SCALE_BLOCK_128 ? steps : outer);
+}
+
+/* Makes the product small. Where k is divided, each part stays as long as two stages or more. */
+static void gpi__shrink_product(gpi__problem *probe, int64_t to, int split) {
+  static const int of_d[] = {GPI__C, GPI__D, GPI__AUX, GPI__RESIDUAL};
+  int64_t m = gpi__shrunk(probe->m, to), n = gpi__shrunk(probe->n, to);
+  int64_t k = split > 1 && probe->k > to * split ? to * split
+        : split > 1                        ? probe->k
+        : gpi__shrunk(probe->k, to);
+  size_t i;
+  probe->m = m, probe->n = n, probe->k = k;
+  probe->batch = probe->batch > 2 ? 2 : probe->batch;
+  gpi__shrink_view(probe, GPI__A, probe->views[GPI__A].transposed ? k : m, probe->views[GPI__A].transposed ? m : k);
+  gpi__shrink_view(probe, GPI__B, probe->views[GPI__B].transposed ? n : k, probe->views[GPI__B].transposed ? k : n);
+  for (i = 0; i < GPI__COUNT(of_d); i++)
+    gpi__shrink_view(probe, of_d[i], m, n);
+  gpi__shrink_view(probe, GPI__BIAS, 1, n);
+  gpi__shrink_view(probe, GPI__BIAS_GRAD, 1, gpi__has(probe, GEMMEPI_BGRAD_A) ? m : n);
+  gpi__shrink_scale(probe, GPI__A, m);
+  gpi__shrink_scale(probe, GPI__B, n);
+  gpi__list_operands(probe);
+}
+
+/* What of the plan's problem cuBLASLt multiplies, as a problem: all of it by LT, else the bare product. 0: it has no part. */
+static int gpi__product_of_lt(const gpi__matmul_plan *plan, gpi__problem *product, const gpi__lt_product **by) {
+  const gpi__split *split = (const gpi__split *)plan->built;
+  int operand, dtype;
+  *product = plan->problem;
+  if (plan->route->id == GEMMEPI_ROUTE_LT) {
+    *by = (const gpi__lt_product *)plan->built;
+    return 1;
+  }
+  if (plan->route->id != GEMMEPI_ROUTE_SPLIT || !split->has_product)
+    return 0;
+  *by = &split->product;
+  if (!split->bare) {
+    *product = gpi__without_sums(&plan->problem);
+    return 1;
+  }
+  dtype = gpi__product_dtype(&plan->problem);
+  *product = gpi__bare_problem(&plan->problem);
+  product->views[GPI__D] = product->views[GPI__C] = gpi__product_in_workspace(&plan->problem, dtype);
+  product->views[GPI__D].written = 1;
+  product->views[GPI__C].written = 0;
+  product->accumulator = dtype;
+  for (operand = GPI__A; operand <= GPI__B; operand++) {
+    gpi__view *view = &product->views[operand];
+    if (split->converts[operand].launch.function) {
+      *view = gpi__converted_view(view, product->batch, product->common);
+      product->flags &= ~(uint64_t)GEMMEPI_FAST_ACCUMULATION;
+    }
+    if (gpi__scale_varies_along_k(product, operand))
+      continue;
+    view->scale = 0; /* the pass's */
+    memset(&product->views[GPI__SCALE_OF(operand)], 0, sizeof *view);
+  }
+  return 1;
+}
+
+/* >>what is allowed */
+
+/* Of a stored type: its unit roundoff, and its smallest number. */
+static void gpi__rounding_of(int dtype, double *unit, double *least) {
+  static const short bits[][3] = {{GEMMEPI_F32, 24, 149}, {GEMMEPI_F64, 53, 1022}, {GEMMEPI_F16, 11, 24},
+        {GEMMEPI_BF16, 8, 133}, {GEMMEPI_E4M3, 4, 9},    {GEMMEPI_E5M2, 3, 16}};
+  size_t i;
+  *unit = *least = 0;
+  for (i = 0; i < GPI__COUNT(bits); i++)
+    if (bits[i][0] == dtype) {
+      *unit = ldexp(1, -bits[i][1]);
+      *least = ldexp(1, -bits[i][2]);
+    }
+}
+
+/* How far a sum of so many terms may be from the exact one, for each 1 of the sum of their magnitudes. */
+static double gpi__error_of_sum(const gpi__problem *problem, int64_t terms) {
+  double unit, least;
+  gpi__rounding_of(problem->accumulator, &unit, &least);
+  return (4 + (double)terms / 8) * unit;
+}
+
+/* Likewise, of products along k, as tensor cores add them up. */
+static double gpi__error_of_product(const gpi__problem *problem) {
+  double error = gpi__error_of_sum(problem, problem->k), steps = (double)gpi__divide_up(problem->k, 32);
+  if (problem->compute == GEMMEPI_COMPUTE_TF32)
+    error += ldexp(1, -9);
+  if (gpi__is_fp8_product(problem))
+    error += ldexp(1, -10) * (steps > 4 && !(problem->flags & GEMMEPI_FAST_ACCUMULATION) ? 4 : steps);
+  return error;
+}
+
+/* Numbers of A and B, and their scales, are GPI__TRIAL_LARGEST at most, and so are those of C and bias. */
+static double gpi__largest_sum(const gpi__problem *problem) {
+  const gpi__view *views = problem->views;
+  const double largest = GPI__TRIAL_LARGEST;
+  return (double)problem->k * largest * largest * (views[GPI__A].scale ? largest : 1) *
+       (views[GPI__B].scale ? largest : 1) +
+     (problem->flags & GEMMEPI_ACCUMULATE ? largest * (views[GPI__C].scale ? largest : 1) : 0) +
+     (gpi__has(problem, GEMMEPI_BIAS) ? largest : 0);
+}
+
+/* The bounds of docs/numerics.md, of both results, where all sums are as large as any may be. */
+static gpi__allowance gpi__allow_by_bounds(const gpi__trial *trial, int number) {
+  const gpi__problem *problem = trial->problem;
+  const gpi__view *view = &problem->views[number];
+  double sum = gpi__largest_sum(problem), unit, least, each, exact;
+  double slope = gpi__activation(problem->epilogue) == GEMMEPI_GELU_TANH ? 1.13 : 1;
+  int64_t terms = gpi__has(problem, GEMMEPI_BGRAD) ? problem->m : problem->k;
+  gpi__allowance allowance;
+  gpi__rounding_of(problem->accumulator, &exact, &least);
+  each = (slope * gpi__error_of_product(problem) + 4 * exact) * sum;
+  if (number == GPI__BIAS_GRAD) /* of such results, or of an operand's numbers, which are exact */
+    each = gpi__has(problem, GEMMEPI_BGRAD)
+        ? (double)terms * (each + gpi__error_of_sum(problem, terms) * sum)
+        : gpi__error_of_sum(problem, terms) * (double)terms * GPI__TRIAL_LARGEST;
+  else if (number < GPI__SCALE_A && view->scale)
+    each *= GPI__TRIAL_LARGEST;
+  gpi__rounding_of(view->dtype, &unit, &least);
+  allowance.absolute = 2 * (each + least);
+  allowance.of_size = 2 * unit;
+  allowance.of_all = 0;
+  return allowance;
+}
+
+/* >>a check */
+
+/* A plan that runs the small product by the algorithm, whatever the heuristic says of it. */
+static gemmepi_status gpi__plan_probe(gemmepi_context *context, const gpi__problem *probe,
+  const gpi__lt_product *by, gemmepi_plan **result) {
+  gpi__matmul_plan *plan = gpi__new_plan(context, probe);
+  gpi__lt_product *product;
+  gpi__lt_question question;
+  gemmepi_status status = GEMMEPI_OK;
+  int failed;
+  if (!plan)
+    return GEMMEPI_OUT_OF_MEMORY;
+  plan->route = gpi__route_of(GEMMEPI_ROUTE_LT);
+  product = (gpi__lt_product *)plan->built;
+  question = gpi__lt_question_of(context, &plan->problem, GPI__LT_WHOLE);
+  failed = gpi__lt_describe_product(&question, product);
+  if (failed)
+    status = gpi__cublaslt_failed(&context->cublaslt, failed, "describing a small product");
+  product->algo = by->algo;
+  product->algorithm = by->algorithm;
+  product->workspace_size = plan->workspace_size = by->workspace_size;
+  return gpi__finish_plan(&plan->base, status, result);
+}
+
+/* Runs both plans on the same numbers, once as they are and once with D for C: the largest difference over what is allowed. */
+static gemmepi_status gpi__compare_probe(gpi__trial *trial, const gpi__problem *probe,
+  gemmepi_plan *const plans[2], int has_c, double *off) {
+  gpi__problem with_c = *probe;
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  with_c.flags |= GEMMEPI_ACCUMULATE;
+  trial->allowed = gpi__allow_by_bounds;
+  for (i = 0; i <= has_c && !status; i++) {
+    double now;
+    trial->problem = i ? &with_c : probe;
+    status = gpi__read_way(trial, plans[0], trial->reference);
+    if (!status)
+      status = gpi__read_way(trial, plans[1], trial->compared);
+    now = status ? 0 : gpi__outputs_off(trial);
+    *off = now > *off ? now : *off;
+  }
+  return status;
+}
+
+/* The primary context is current. UNSUPPORTED where cuBLASLt refuses the algorithm for so small a product. */
+static gemmepi_status gpi__run_probe(gemmepi_context *context, const gpi__problem *probe,
+  const gpi__lt_product *by, double *off) {
+  gpi__trial *trial = (gpi__trial *)gpi__new(&context->allocator, sizeof *trial);
+  gemmepi_plan *plans[2] = {NULL, NULL};
+  gpi__candidate plain;
+  gemmepi_tune_options options;
+  gemmepi_status status = trial ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+  int i;
+  memset(&options, 0, sizeof options);
+  options.memory = 1; /* one set */
+  memset(&plain, 0, sizeof plain);
+  plain.route = GEMMEPI_ROUTE_PLAIN;
+  plain.engine = GPI__ANY_ENGINE;
+  if (!status)
+    status = gpi__plan_probe(context, probe, by, &plans[1]);
+  if (!status)
+    status = gpi__build_plan_by(context, probe, &plain, &plans[0]);
+  if (!status)
+    status = gpi__open_trial(trial, context, probe, &gpi__tuned_products, &options);
+  for (i = 0; i < 2 && !status; i++)
+    gpi__acquire_trial_workspace(trial, plans[i]);
+  *off = 0;
+  if (!status)
+    status = gpi__compare_probe(trial, probe, plans, probe->views[GPI__C].dtype == probe->views[GPI__D].dtype &&
+      probe->accumulator != GEMMEPI_I32 && !by->not_with_c, off);
+  if (trial && trial->stream) {
+    gemmepi_status waited = gpi__trial_wait(trial);
+    status = status ? status : waited;
+  }
+  if (trial)
+    gpi__close_trial(trial);
+  gpi__delete(&context->allocator, trial);
+  for (i = 0; i < 2; i++)
+    if (plans[i])
+      gpi__release_plan(plans[i]);
+  return status;
+}
+
+/* Compares a small product of the kind by the algorithm and by PLAIN. Fast accumulation is a permission, which an algorithm may not have. */
+static gemmepi_status gpi__check_product(gemmepi_context *context, const gpi__problem *product,
+  const gpi__lt_product *by, double *off) {
+  gemmepi_status status = GEMMEPI_UNSUPPORTED;
+  gpi__entry entry;
+  int i;
+  for (i = 0; i < 4 && status == GEMMEPI_UNSUPPORTED; i++) {
+    gpi__problem probe = *product;
+    probe.flags &= i < 2 ? GEMMEPI_FAST_ACCUMULATION | GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX
+        : GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
+    if (i >= 2 && !(product->flags & GEMMEPI_FAST_ACCUMULATION))
+      break;
+    gpi__shrink_product(&probe, i % 2 ? GPI__CHECK_LARGE : GPI__CHECK_SMALL, by->algorithm.split);
+    status = gpi__enter_relaxed(context, &entry);
+    if (status)
+      break;
+    status = gpi__run_probe(context, &probe, by, off);
+    gpi__leave_relaxed(context, &entry);
+  }
+  return status;
+}
+
+/* >>what was found, also by other processes */
+
+/* The key of a kind in the cache folder. */
+static size_t gpi__check_key(const gemmepi_context *context, const char *kind, char key[1024]) {
+  gpi__text text = gpi__text_in(key, 1024);
+  gpi__append_maker(&text, context);
+  gpi__append(&text, ", cuBLASLt %d, %s", context->cublaslt.version, kind);
+  return strlen(key);
+}
+
+static int gpi__fetch_check(gemmepi_context *context, const char *kind, double *off) {
+  char key[1024];
+  size_t size = gpi__check_key(context, kind, key), found = 0;
+  void *stored = NULL;
+  int is_found =
+    gpi__disk_cache_get(&context->disk, "check", key, size, &stored, &found) && found == sizeof *off;
+  if (is_found)
+    memcpy(off, stored, sizeof *off);
+  gpi__delete(&context->allocator, stored);
+  return is_found && *off >= 0;
+}
+
+static void gpi__keep_check(gemmepi_context *context, uint64_t kind, double off) {
+  gpi__lt_verdict *verdict = (gpi__lt_verdict *)gpi__new(&context->allocator, sizeof *verdict);
+  if (!verdict)
+    return;
+  verdict->off = off;
+  gpi__lock(&context->build_lock);
+  if (gpi__lt_verdict_of(context, kind) || !gpi__map_insert(&context->checks, &kind, sizeof kind, verdict))
+    gpi__delete(&context->allocator, verdict);
+  gpi__unlock(&context->build_lock);
+  if (off > 1)
+    gpi__forget_all_kept(context);
+}
+
+static int gpi__has_verdict(gemmepi_context *context, uint64_t kind) {
+  int has;
+  gpi__lock(&context->build_lock);
+  has = gpi__lt_verdict_of(context, kind) != NULL;
+  gpi__unlock(&context->build_lock);
+  return has;
+}
+
+/* Checks the kind of a plan's product, and keeps what was found. */
+static void gpi__check_kind(gemmepi_context *context, const gpi__problem *product, const gpi__lt_product *by) {
+  char kind[GPI__LT_KIND_SIZE], key[1024];
+  gpi__text words = gpi__text_in(kind, sizeof kind);
+  gpi__lt_question question = gpi__lt_question_of(context, product, GPI__LT_WHOLE);
+  gemmepi_status status = GEMMEPI_OK;
+  double off = -1;
+  question.algorithm = &by->algorithm;
+  gpi__lt_append_kind(&words, &question);
+  if (!gpi__fetch_check(context, kind, &off)) {
+    status = gpi__check_product(context, product, by, &off);
+    if (status)
+      off = -1;
+    else
+      gpi__disk_cache_put(&context->disk, "check", key, gpi__check_key(context, kind, key), &off, sizeof off);
+  }
+  if (status)
+    gpi__say(&context->log, GEMMEPI_LOG_WARNING,
+      "cuBLASLt %d could not be checked, and is taken for right, as documented: %s: %s",
+      context->cublaslt.version, kind, gpi__error_text);
+  else
+    gpi__say(&context->log, off > 1 ? GEMMEPI_LOG_WARNING : GEMMEPI_LOG_INFO,
+      "cuBLASLt %d was checked and is %s: off by %.2g of the bound: %s", context->cublaslt.version,
+      off > 1 ? "wrong here, so that this is not used" : "right", off, kind);
+  gpi__keep_check(context, by->kind, off);
+}
+
+/* With config.check: checks what cuBLASLt multiplies of the plan, unless it is known. One at a time. */
+static void gpi__check_matmul(const gpi__matmul_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  const gpi__lt_product *by;
+  gpi__problem product;
+  if (!gpi__product_of_lt(plan, &product, &by) || !by->kind || gpi__has_verdict(context, by->kind))
+    return;
+  gpi__lock(&context->tune_lock);
+  if (!gpi__has_verdict(context, by->kind))
+    gpi__check_kind(context, &product, by);
+  gpi__unlock(&context->tune_lock);
+}
+
+/* options: to tune it; NULL: to check it. */
+static gemmepi_status gpi__measure_matmul(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+  if (options)
+    return gpi__tune_matmul(plan, options);
+  gpi__check_matmul(gpi__current_plan((const gpi__matmul_plan *)plan));
+  return GEMMEPI_OK;
+}
 GPI__OPTIMIZE_LITTLE_END
 /* The calls of products: plans, runs, and both at once. */
 
@@ -34238,7 +34774,7 @@ static const gpi__plan_row gpi__product_plans = {
   gpi__run_matmul,
   gpi__describe_matmul,
   gpi__explain_matmul,
-  gpi__tune_matmul};
+  gpi__measure_matmul};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__product_plans, context, desc, plan);
@@ -35114,8 +35650,10 @@ static const gpi__tuned_kind gpi__tuned_groups = {gpi__enumerate_group_ways, gpi
         gpi__build_group_way, gpi__workspace_of_group_way,
         gpi__run_group_way};
 
-static gemmepi_status gpi__tune_grouped(const gemmepi_plan *base, const gemmepi_tune_options *options) {
-  return gpi__tune_problem(base->context, &((const gpi__grouped_plan *)base)->problem, &gpi__tuned_groups, options);
+/* cuBLASLt has no part in them, so that there is nothing to check. */
+static gemmepi_status gpi__measure_grouped(const gemmepi_plan *base, const gemmepi_tune_options *options) {
+  return options ? gpi__tune_problem(base->context, &((const gpi__grouped_plan *)base)->problem, &gpi__tuned_groups, options)
+        : GEMMEPI_OK;
 }
 GPI__OPTIMIZE_LITTLE_END
 /* The calls of grouped products: plans, runs, and both at once. */
@@ -35149,7 +35687,7 @@ static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
         gpi__run_grouped,
         gpi__describe_grouped,
         gpi__explain_grouped,
-        gpi__tune_grouped};
+        gpi__measure_grouped};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__grouped_plans, context, desc, plan);
@@ -38948,18 +39486,18 @@ static size_t gpi__workspace_of_layer(const gemmepi_plan *plan) {
 }
 
 /* A layer's steps are products for the runs of which alpha is 1. */
-static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+static gemmepi_status gpi__measure_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
   const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = 0; i < GPI__BLOCKS && !status; i++)
     if (layer->blocks[i])
-      status = gpi__tune_layer(&layer->blocks[i]->base, options);
+      status = gpi__measure_layer(&layer->blocks[i]->base, options);
   if (layer->ahead && !status)
-    status = gpi__tune_layer(&layer->ahead->base, options);
+    status = gpi__measure_layer(&layer->ahead->base, options);
   for (i = 0; i < layer->step_count && !status; i++)
     if (layer->steps[i].product)
-      status = gpi__tune_matmul(&layer->steps[i].product->base, options);
+      status = gpi__measure_matmul(&layer->steps[i].product->base, options);
   return status;
 }
 
@@ -38974,7 +39512,7 @@ static const gpi__plan_row gpi__layer_plans[2] = {
   gpi__run_layer,
   gpi__describe_layer,
   gpi__explain_layer,
-  gpi__tune_layer},
+  gpi__measure_layer},
   {GEMMEPI_PLAN_LINEAR_BACKWARD,
   {offsetof(gemmepi_linear_desc, formula),
    sizeof(gemmepi_linear_desc),
@@ -38984,7 +39522,7 @@ static const gpi__plan_row gpi__layer_plans[2] = {
   gpi__run_layer,
   gpi__describe_layer,
   gpi__explain_layer,
-  gpi__tune_layer}};
+  gpi__measure_layer}};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__layer_plans[0], context, desc, plan);
@@ -40666,15 +41204,15 @@ static size_t gpi__workspace_of_network(const gemmepi_plan *plan) {
   return gpi__network_workspace((const gpi__network_plan *)plan);
 }
 
-static gemmepi_status gpi__tune_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+static gemmepi_status gpi__measure_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
   const gpi__network_plan *network = (const gpi__network_plan *)plan;
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = 0; i < network->task.layer_count && !status; i++) {
     if (network->forward[i])
-      status = gpi__tune_layer(network->forward[i], options);
+      status = gpi__measure_layer(network->forward[i], options);
     if (network->backward[i] && !status)
-      status = gpi__tune_layer(network->backward[i], options);
+      status = gpi__measure_layer(network->backward[i], options);
   }
   return status;
 }
@@ -40687,7 +41225,7 @@ static const gpi__plan_row gpi__network_plans[2] = {{GEMMEPI_PLAN_NETWORK,
         gpi__run_network,
         gpi__describe_network,
         gpi__explain_network,
-        gpi__tune_network},
+        gpi__measure_network},
         {GEMMEPI_PLAN_NETWORK_BACKWARD,
         {0, 0, {0, 0}},
         gpi__make_network,
@@ -40695,7 +41233,7 @@ static const gpi__plan_row gpi__network_plans[2] = {{GEMMEPI_PLAN_NETWORK,
         gpi__run_network,
         gpi__describe_network,
         gpi__explain_network,
-        gpi__tune_network}};
+        gpi__measure_network}};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__network_plans[0], context, desc, plan);
@@ -40942,8 +41480,8 @@ static gemmepi_status gpi__tune_any(gemmepi_context *context, const gemmepi_any_
     return status;
   wish.kind = row->kind;
   status = row->make(&wish, &plan);
-  if (!status && row->tune)
-    status = row->tune(plan, options);
+  if (!status && row->measure)
+    status = row->measure(plan, options);
   if (plan)
     gpi__release_plan(plan);
   return status;

@@ -196,6 +196,8 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/engines/engines.h"
 #include "product/routes/lt_rule.h"
 #include "product/routes/lt_describe.h"
+#include "product/routes/lt_known.h"
+#include "product/routes/lt_checked.h"
 #include "product/routes/lt_product.h"
 #include "product/routes/lt.h"
 #include "product/routes/split.h"
@@ -216,6 +218,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/tuning/ways.h"
 #include "product/tuning/trial.h"
 #include "product/tuning/tune.h"
+#include "product/tuning/check.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "product/calls.h"
 GPI__OPTIMIZE_LITTLE_BEGIN

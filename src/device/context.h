@@ -33,6 +33,7 @@ struct gemmepi_context {
     int reaches_pageable; /* kernels may read host memory that CUDA does not know */
     unsigned routes;      /* config.routes */
     double tune;          /* config.tune */
+    int check;            /* config.check */
     char name[128];
     gpi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
@@ -50,6 +51,7 @@ struct gemmepi_context {
     gpi__map codes;   /* of kernels that were compiled or found on disk: see code.h */
     struct gpi__bundle *bundles;
     long kernels_compiled, kernels_from_disk, kernels_from_bundle;
+    gpi__map checks;  /* gpi__lt_verdict by the kind of a product of cuBLASLt's: what config.check found */
     gpi__map answers; /* gpi__answer by a problem's digest: what tuning found */
     gpi__mutex
         tune_lock;     /* held while a problem is tuned: what is timed is alone, as far as the context goes */

@@ -219,6 +219,11 @@ static gemmepi_status gpi__check_config(const gemmepi_config *config) {
             GEMMEPI_INVALID_ARGUMENT,
             "config.tune is %g; accepted are 0, for no tuning on first use, and up to 1e9 milliseconds",
             config->tune);
+    if (config->check != 0 && config->check != 1)
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "config.check is %d; accepted are 0 and 1 (did you leave config uninitialised? = {0})",
+            config->check);
     return GEMMEPI_OK;
 }
 
@@ -273,6 +278,7 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
     context->forks = gpi__forks;
     context->routes = config->routes;
     context->tune = config->tune;
+    context->check = config->check;
     context->check_pointers = config->check_pointers;
     context->asked_multiprocessors = config->multiprocessors;
     context->log = gpi__choose_log(config->log, config->log_user);
@@ -284,6 +290,7 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
     gpi__map_init(&context->codes, &context->allocator);
     gpi__map_init(&context->plans, &context->allocator);
     gpi__map_init(&context->answers, &context->allocator);
+    gpi__map_init(&context->checks, &context->allocator);
     gpi__map_init(&context->streams, &context->allocator);
 }
 

@@ -50,6 +50,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gpi__map_each(&context->streams, gpi__free_stream_token, context);
     gpi__map_each(&context->answers, gpi__free_value, context);
     gpi__map_free(&context->answers);
+    gpi__map_each(&context->checks, gpi__free_value, context);
+    gpi__map_free(&context->checks);
     gpi__map_free(&context->streams);
     gpi__map_free(&context->plans);
     gpi__map_free(&context->kernels);

@@ -36,7 +36,7 @@ static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
                                                  gpi__run_grouped,
                                                  gpi__describe_grouped,
                                                  gpi__explain_grouped,
-                                                 gpi__tune_grouped};
+                                                 gpi__measure_grouped};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                                 gemmepi_plan **plan) {

@@ -35,18 +35,18 @@ static size_t gpi__workspace_of_layer(const gemmepi_plan *plan) {
 }
 
 /* A layer's steps are products for the runs of which alpha is 1. */
-static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+static gemmepi_status gpi__measure_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
     const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < GPI__BLOCKS && !status; i++)
         if (layer->blocks[i])
-            status = gpi__tune_layer(&layer->blocks[i]->base, options);
+            status = gpi__measure_layer(&layer->blocks[i]->base, options);
     if (layer->ahead && !status)
-        status = gpi__tune_layer(&layer->ahead->base, options);
+        status = gpi__measure_layer(&layer->ahead->base, options);
     for (i = 0; i < layer->step_count && !status; i++)
         if (layer->steps[i].product)
-            status = gpi__tune_matmul(&layer->steps[i].product->base, options);
+            status = gpi__measure_matmul(&layer->steps[i].product->base, options);
     return status;
 }
 
@@ -61,7 +61,7 @@ static const gpi__plan_row gpi__layer_plans[2] = {
      gpi__run_layer,
      gpi__describe_layer,
      gpi__explain_layer,
-     gpi__tune_layer},
+     gpi__measure_layer},
     {GEMMEPI_PLAN_LINEAR_BACKWARD,
      {offsetof(gemmepi_linear_desc, formula),
       sizeof(gemmepi_linear_desc),
@@ -71,7 +71,7 @@ static const gpi__plan_row gpi__layer_plans[2] = {
      gpi__run_layer,
      gpi__describe_layer,
      gpi__explain_layer,
-     gpi__tune_layer}};
+     gpi__measure_layer}};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                gemmepi_plan **plan) {

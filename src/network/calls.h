@@ -76,15 +76,15 @@ static size_t gpi__workspace_of_network(const gemmepi_plan *plan) {
     return gpi__network_workspace((const gpi__network_plan *)plan);
 }
 
-static gemmepi_status gpi__tune_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+static gemmepi_status gpi__measure_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
     const gpi__network_plan *network = (const gpi__network_plan *)plan;
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < network->task.layer_count && !status; i++) {
         if (network->forward[i])
-            status = gpi__tune_layer(network->forward[i], options);
+            status = gpi__measure_layer(network->forward[i], options);
         if (network->backward[i] && !status)
-            status = gpi__tune_layer(network->backward[i], options);
+            status = gpi__measure_layer(network->backward[i], options);
     }
     return status;
 }
@@ -97,7 +97,7 @@ static const gpi__plan_row gpi__network_plans[2] = {{GEMMEPI_PLAN_NETWORK,
                                                      gpi__run_network,
                                                      gpi__describe_network,
                                                      gpi__explain_network,
-                                                     gpi__tune_network},
+                                                     gpi__measure_network},
                                                     {GEMMEPI_PLAN_NETWORK_BACKWARD,
                                                      {0, 0, {0, 0}},
                                                      gpi__make_network,
@@ -105,7 +105,7 @@ static const gpi__plan_row gpi__network_plans[2] = {{GEMMEPI_PLAN_NETWORK,
                                                      gpi__run_network,
                                                      gpi__describe_network,
                                                      gpi__explain_network,
-                                                     gpi__tune_network}};
+                                                     gpi__measure_network}};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc,
                                                 gemmepi_plan **plan) {

@@ -4,7 +4,7 @@
 
 #include "../shell/shell.h"
 #include "explain.h"
-#include "tuning/tune.h"
+#include "tuning/check.h"
 
 /* Tells of fields that describe what the product does not have: they are not read, but a flag may have been forgotten. */
 static void gpi__tell_of_unread(const gpi__log *log, const gemmepi_matmul_desc *desc,
@@ -61,7 +61,7 @@ static const gpi__plan_row gpi__product_plans = {
     gpi__run_matmul,
     gpi__describe_matmul,
     gpi__explain_matmul,
-    gpi__tune_matmul};
+    gpi__measure_matmul};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan) {

@@ -27,8 +27,9 @@ typedef struct gpi__plan_row {
     gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
     void (*describe)(const gemmepi_plan *plan, gemmepi_plan_details *details);
     void (*explain)(gpi__text *text, const gemmepi_plan *plan, const gemmepi_plan_details *details);
-    /* Finds the answers of all that the plan runs and that has none; a plan made later takes them. NULL: nothing is timed. */
-    gemmepi_status (*tune)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
+    /* Finds the answers of all that the plan runs and that has none or, without options, whether cuBLASLt is right in it; a plan made later
+       goes by that. NULL: nothing is timed or checked. */
+    gemmepi_status (*measure)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
 } gpi__plan_row;
 
 /* >>making */
@@ -47,7 +48,7 @@ static gemmepi_status gpi__keep_built(const gpi__wish *wish, const void *key, si
     return status;
 }
 
-/* >>tuning on first use */
+/* >>tuning and checking on first use */
 
 /* Whether the stream is captured; where none is known, whether any blocking stream is, of which the legacy stream knows. */
 static int gpi__is_captured(const gpi__wish *wish) {
@@ -62,43 +63,57 @@ static int gpi__is_captured(const gpi__wish *wish) {
     return result != 0 || capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* With config.tune: tunes what the plan runs, and makes it again by what was found. While a stream is captured the plan stays as it is, for a
-   later call to tune it. Where tuning fails it stays for good. */
-static gemmepi_status gpi__tune_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+/* Makes the plan again where what plans are chosen by has changed since: whether it has. If that fails what there is stays. */
+static int gpi__make_again(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+    gemmepi_plan *before = *plan;
+    if (before->generation == gpi__read(&wish->context->generation))
+        return 0;
+    *plan = NULL;
+    if (row->make(wish, plan)) {
+        *plan = before;
+        return 0;
+    }
+    gpi__release_plan(before);
+    return 1;
+}
+
+#define GPI__MOST_CHECKS 64 /* of one plan: each leaves out an algorithm, for all parts of a layer */
+
+/* With config.tune: tunes what the plan runs, and makes it again by what was found. Where tuning fails it stays for good. With config.check:
+   checks what it runs by cuBLASLt, and makes it again until nothing is wrong. While a stream is captured the plan stays as it is, for a later
+   call to do this. */
+static gemmepi_status gpi__measure_first(const gpi__plan_row *row, const gpi__wish *wish,
+                                         gemmepi_plan **plan) {
     gemmepi_context *context = wish->context;
     gemmepi_tune_options options;
-    gemmepi_plan *untuned = *plan;
-    gemmepi_status status;
-    if (context->tune <= 0 || context->is_host || !row->tune || gpi__read(&untuned->is_tried))
+    int i;
+    if ((context->tune <= 0 && !context->check) || context->is_host || !row->measure ||
+        gpi__read(&(*plan)->is_tried))
         return GEMMEPI_OK;
     if (gpi__is_captured(wish)) {
-        gpi__say(
-            &context->log, GEMMEPI_LOG_INFO,
-            "a plan is not tuned while a stream is captured: the next call outside of a capture does it");
+        gpi__say(&context->log, GEMMEPI_LOG_INFO,
+                 "a plan is not %s while a stream is captured: the next call outside of a capture does it",
+                 context->tune > 0 ? "tuned" : "checked");
         return GEMMEPI_OK;
     }
     memset(&options, 0, sizeof options);
     options.milliseconds = context->tune;
-    status = row->tune(untuned, &options);
-    if (status)
-        gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
-    gpi__add(&untuned->is_tried, 1);
-    if (untuned->generation == gpi__read(&context->generation))
-        return GEMMEPI_OK;
-    *plan = NULL;
-    status = row->make(wish, plan);
-    if (status) /* what there is stays */
-        *plan = untuned;
-    else
-        gpi__release_plan(untuned);
-    if (!status)
-        gpi__add(&(*plan)->is_tried, 1);
+    if (context->tune > 0) {
+        if (row->measure(*plan, &options))
+            gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
+        (void)gpi__make_again(row, wish, plan);
+    }
+    for (i = 0; context->check && i < GPI__MOST_CHECKS; i++)
+        if (row->measure(*plan, NULL) || !gpi__make_again(row, wish, plan))
+            break;
+    gpi__add(&(*plan)->is_tried, 1);
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__make_tuned(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+static gemmepi_status gpi__make_measured(const gpi__plan_row *row, const gpi__wish *wish,
+                                         gemmepi_plan **plan) {
     gemmepi_status status = row->make(wish, plan);
-    return status ? status : gpi__tune_first(row, wish, plan);
+    return status ? status : gpi__measure_first(row, wish, plan);
 }
 
 static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc,
@@ -108,7 +123,7 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
     if (plan)
         *plan = NULL; /* also after a failure */
     status = gpi__check_call(context, plan, "plan");
-    return status ? status : gpi__make_tuned(row, &wish, plan);
+    return status ? status : gpi__make_measured(row, &wish, plan);
 }
 
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
@@ -119,15 +134,15 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
     if (gpi__has_text(wish->desc, &row->texts)) {
         gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
         if (gpi__is_found(wish, key.bytes, key.size, plan))
-            return gpi__tune_first(row, wish, plan);
-        status = gpi__make_tuned(row, wish, plan);
+            return gpi__measure_first(row, wish, plan);
+        status = gpi__make_measured(row, wish, plan);
         if (!status && key.size) {
             gpi__add(&(*plan)->references, 1);
             gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
         }
         return status;
     }
-    return gpi__make_tuned(row, wish, plan);
+    return gpi__make_measured(row, wish, plan);
 }
 
 /* >>runs */

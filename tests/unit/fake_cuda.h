@@ -56,8 +56,10 @@ static struct {
     int other_cublaslt;               /* its version; 0: 130100 */
     int lt_multiprocessors;           /* that cuBLASLt is to count on; 0: it was not told */
     size_t lt_workspace;
-    float lt_waves; /* of each answer */
-    long refusals;  /* so many calls of cublasLtMatmul return refusal; negative: all */
+    float lt_waves;      /* of each answer */
+    int wrong_algorithm; /* changes the first numbers of D, in these bits: */
+    unsigned char wrong_bits[4];
+    long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
     int refusal;
     int refuses_epilogues; /* calls with an epilogue return refusal */
     int refuses_fast;      /* there is no answer with fast accumulation */
@@ -802,6 +804,11 @@ FAKE(cublasLtMatmul)
         return GPI__CUBLAS_STATUS_INVALID_VALUE;
     if (workspace_size && !gpu.is_untouched)
         memset(workspace, 1, workspace_size); /* it must be there */
+    if (gpu.wrong_algorithm && gpu.algorithms[algo->data[0]].id == gpu.wrong_algorithm && !gpu.is_untouched) {
+        int byte;
+        for (byte = 0; byte < 4; byte++)
+            ((unsigned char *)d)[byte] ^= gpu.wrong_bits[byte];
+    }
     __atomic_store_n(&gpu.last_alpha, (const float *)alpha, __ATOMIC_RELAXED);
     __atomic_store_n(&gpu.last_beta, (const float *)beta, __ATOMIC_RELAXED);
     __atomic_store_n(&gpu.last_workspace, workspace, __ATOMIC_RELAXED);

@@ -383,10 +383,15 @@ static const char *what_follows(const gpi__lt_row *row) {
         return "an algorithm with smaller tiles";
     case GPI__LT_ASKED_IN_PLACE:
         return "scalars on the device, else another route";
+    case GPI__LT_ASKED_SEEN:
+        return "cuBLASLt without a check";
     case GPI__LT_ASKED_RUN:
         return "another route for runs with beta C";
     default:
-        return row->algorithm ? "another algorithm, else another route" : "another route";
+        return row->asked == GPI__LT_ASKED_UNSEEN
+                   ? "another algorithm, else another route, but with config.check"
+               : row->algorithm ? "another algorithm, else another route"
+                                : "another route";
     }
 }
 

@@ -65,6 +65,7 @@ static gemmepi_context *open_one(gemmepi_context **place, int device, int arch, 
     config.allocator.alloc = NULL, config.allocator.free = NULL;
     config.device = device;
     config.routes = taken;
+    config.check = arch == 89;
     gpu.other_arch = arch;
     gpu.largest_block = 1 << 24;
     gpu.is_untouched = 1;

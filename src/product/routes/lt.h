@@ -47,7 +47,7 @@ static void gpi__lt_route_describe(const gpi__matmul_plan *plan, gemmepi_plan_de
 
 static void gpi__lt_route_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
     gpi__append(text, "  %s\n", kernel);
-    gpi__lt_explain_product(text, (const gpi__lt_product *)plan->built);
+    gpi__lt_explain_product(plan->base.context, text, (const gpi__lt_product *)plan->built);
 }
 
 #endif

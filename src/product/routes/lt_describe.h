@@ -28,6 +28,8 @@ typedef struct gpi__lt_product {
     gpi__lt_algorithm algorithm; /* its name */
     float waves;                 /* its blocks over those that run at once, as cuBLASLt says */
     const char *left_out;        /* what another algorithm is known to do wrong, or NULL */
+    int left_out_wrong;          /* others were found wrong on this GPU */
+    uint64_t kind;               /* see gpi__lt_kind */
     const char *not_with_c;      /* what this one is known to do wrong where beta is not 0, or NULL */
     size_t workspace_size;
     int scalars;       /* dtype of alpha and beta */

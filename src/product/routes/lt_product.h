@@ -3,7 +3,7 @@
 #define GEMMEPI_PRODUCT_ROUTES_LT_PRODUCT_H
 
 #include "../../device/chip.h"
-#include "lt_known.h"
+#include "lt_checked.h"
 
 /* >>choosing an algorithm */
 
@@ -103,10 +103,14 @@ static void gpi__lt_tile(int number, int *tile_m, int *tile_n) {
             }
 }
 
-/* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
+#define GPI__LT_FOUND_WRONG "are wrong on this GPU, as config.check has found"
+
+/* NULL if an algorithm keeps the contract for the problem, else what it breaks. With config.check what nobody has seen is seen. */
 static const char *gpi__lt_algorithm_fault(const gpi__lt_question *question) {
     const gpi__lt_row *row = gpi__lt_known(question, GPI__LT_ASKED_CONTRACT);
-    return row ? row->sentence : NULL;
+    if (!row && !question->context->check)
+        row = gpi__lt_known(question, GPI__LT_ASKED_UNSEEN);
+    return row ? row->sentence : gpi__lt_is_found_wrong(question) ? GPI__LT_FOUND_WRONG : NULL;
 }
 
 #define GPI__LT_ALGORITHMS 16 /* that tuning tries */
@@ -176,15 +180,12 @@ static int gpi__lt_find(const gpi__lt_question *question, const gpi__candidate *
     return -1;
 }
 
-/* Has the heuristic's answers, as far as they may be taken. */
-static int gpi__lt_get_answers(const gpi__lt_question *question, const gpi__candidate *candidate,
-                               gpi__lt_product *product, gpi__lt_answers *answers) {
+/* Fills in all that a run hands over but the algorithm. */
+static int gpi__lt_describe_product(const gpi__lt_question *question, gpi__lt_product *product) {
     const gemmepi_context *context = question->context;
     const gpi__cublaslt *lt = &context->cublaslt;
     const gpi__problem *problem = question->problem;
-    gpi__lt_preference preference;
     int32_t most = context->asked_multiprocessors;
-    int asked = candidate->nth || candidate->algorithm.id ? GPI__LT_ALGORITHMS : GPI__LT_FIRST, count = 0;
     int result = gpi__lt_describe(lt, problem, question->c, question->d, product);
     if (!result)
         result = gpi__lt_describe_scales(lt, problem, question->use, product);
@@ -192,6 +193,19 @@ static int gpi__lt_get_answers(const gpi__lt_question *question, const gpi__cand
         result = gpi__lt_describe_epilogue(lt, problem, product);
     if (!result && most)
         result = gpi__lt_set(lt, product, GPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &most, sizeof most);
+    product->adds_in_place = gpi__lt_known(question, GPI__LT_ASKED_IN_PLACE) != NULL;
+    return result;
+}
+
+/* Has the heuristic's answers, as far as they may be taken. */
+static int gpi__lt_get_answers(const gpi__lt_question *question, const gpi__candidate *candidate,
+                               gpi__lt_product *product, gpi__lt_answers *answers) {
+    const gemmepi_context *context = question->context;
+    const gpi__cublaslt *lt = &context->cublaslt;
+    const gpi__problem *problem = question->problem;
+    gpi__lt_preference preference;
+    int asked = candidate->nth || candidate->algorithm.id ? GPI__LT_ALGORITHMS : GPI__LT_FIRST, count = 0;
+    int result = gpi__lt_describe_product(question, product);
     if (!result)
         result = gpi__lt_prefer(lt, problem, question->c, question->d, &preference);
     if (!result)
@@ -224,9 +238,10 @@ static void gpi__lt_take(const gpi__lt_question *about, const gpi__lt_answers *a
     product->workspace_size = answers->list[taken].workspace_size;
     product->algorithm = answers->names[taken];
     product->waves = answers->list[taken].waves;
-    product->adds_in_place = gpi__lt_known(about, GPI__LT_ASKED_IN_PLACE) != NULL;
     product->left_out = answers->defect ? answers->defect->sentence : NULL;
+    product->left_out_wrong = answers->fault && strcmp(answers->fault, GPI__LT_FOUND_WRONG) == 0;
     question.algorithm = &product->algorithm;
+    product->kind = gpi__lt_kind(&question);
     of_runs = gpi__lt_known(&question, GPI__LT_ASKED_RUN);
     product->not_with_c = of_runs ? of_runs->sentence : NULL;
 }
@@ -386,11 +401,36 @@ static void gpi__lt_describe_algo(const gpi__cublaslt *lt, const gpi__lt_product
              lt->version, product->algorithm.id, product->algorithm.tile, product->algorithm.split);
 }
 
-static void gpi__lt_explain_product(gpi__text *text, const gpi__lt_product *product) {
+/* Says what the results of a kind that nobody has measured rest on. */
+static void gpi__lt_explain_kind(gemmepi_context *context, gpi__text *text, uint64_t kind) {
+    const gpi__lt_verdict *verdict;
+    double off = -1;
+    gpi__lock(&context->build_lock);
+    verdict = gpi__lt_verdict_of(context, kind);
+    if (verdict)
+        off = verdict->off;
+    gpi__unlock(&context->build_lock);
+    gpi__append(text,
+                "  cuBLASLt %d is not measured on compute capability %d.%d: ", context->cublaslt.version,
+                context->arch / 10, context->arch % 10);
+    if (off >= 0)
+        gpi__append(text, "config.check found this algorithm off by %.2g of the bound at most\n", off);
+    else
+        gpi__append(text, "this algorithm is taken for right, as documented%s\n",
+                    context->check ? "; it has not been checked yet, or could not be"
+                                   : "; config.check would check it");
+}
+
+static void gpi__lt_explain_product(gemmepi_context *context, gpi__text *text,
+                                    const gpi__lt_product *product) {
     if (product->left_out)
         gpi__append(text,
                     "  left out other algorithms of this version, which are known to be wrong here: %s\n",
                     product->left_out);
+    if (product->left_out_wrong)
+        gpi__append(text, "  left out other algorithms, which " GPI__LT_FOUND_WRONG "\n");
+    if (product->kind)
+        gpi__lt_explain_kind(context, text, product->kind);
     if (product->not_with_c)
         gpi__append(text, "  runs with beta other than 0 use another plan: %s\n", product->not_with_c);
 }

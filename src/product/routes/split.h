@@ -286,7 +286,7 @@ static void gpi__split_explain(const gpi__matmul_plan *plan, const char *kernel,
         gpi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
                     split->to_workspace ? ", into workspace in the type of its sums" : "");
     if (split->has_product)
-        gpi__lt_explain_product(text, &split->product);
+        gpi__lt_explain_product(plan->base.context, text, &split->product);
     gpi__explain_pass(text, &split->pass.launch, "");
     gpi__explain_sums(text, &split->sums);
 }

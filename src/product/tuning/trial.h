@@ -14,13 +14,19 @@ enum {
     GPI__TRIAL_PIECE = 4096,    /* bytes */
     GPI__TRIAL_CALLS = 200      /* of a graph, at most */
 };
-#define GPI__TRIAL_TIME   800 /* microseconds of a graph's calls, about */
-#define GPI__TRIAL_REST   10  /* milliseconds before a burst */
-#define GPI__TRIAL_BURST  8   /* calls of it */
-#define GPI__TRIAL_MEMORY ((size_t)2 << 30)
+#define GPI__TRIAL_TIME    800 /* microseconds of a graph's calls, about */
+#define GPI__TRIAL_REST    10  /* milliseconds before a burst */
+#define GPI__TRIAL_BURST   8   /* calls of it */
+#define GPI__TRIAL_MEMORY  ((size_t)2 << 30)
+#define GPI__TRIAL_LARGEST 1.5 /* of the random numbers */
 #define GPI__TRIAL_OFF \
     0.04 /* how far a way's numbers may lie from the reference's, of their size and of all, */
 #define GPI__TRIAL_OFF_8 0.3 /* and those of 8 bits */
+
+/* How far numbers may lie from the reference's: so much, so much of their size, and of the root mean square of all. */
+typedef struct gpi__allowance {
+    double absolute, of_size, of_all;
+} gpi__allowance;
 
 /* Tensors by their number: operands, those of a formula with their scales and amax, and lists of groups. */
 enum {
@@ -38,10 +44,16 @@ typedef struct gpi__trial_tensor {
 } gpi__trial_tensor;
 
 struct gpi__tuned_kind;
+struct gpi__trial;
+
+/* What is allowed for an output. */
+typedef gpi__allowance (*gpi__allowed)(const struct gpi__trial *trial, int number);
+
 typedef struct gpi__trial {
     gemmepi_context *context;
     const gpi__problem *problem;
     const struct gpi__tuned_kind *kind;
+    gpi__allowed allowed;
     gemmepi_tune_mode mode;
     gemmepi_stream stream;
     gpi__cu_event began, ended;
@@ -344,32 +356,45 @@ static gemmepi_status gpi__read_outputs(gpi__trial *trial, char *to) {
     return status;
 }
 
-/* Numbers within so much of each other; NaN and infinities where the other has them. */
-static int gpi__are_about_the_same(double a, double b, double within) {
-    int are_finite = a - a == 0 && b - b == 0;
-    return are_finite ? fabs(a - b) <= within : a == b || (a != a && b != b);
+/* What tuning allows: the ways round differently, and what is wrong is wrong by far. */
+static gpi__allowance gpi__allow_of_size(const gpi__trial *trial, int number) {
+    gpi__allowance allowance;
+    allowance.absolute = 0;
+    allowance.of_size = allowance.of_all =
+        trial->tensors[number].view.bits == 8 ? GPI__TRIAL_OFF_8 : GPI__TRIAL_OFF;
+    return allowance;
 }
 
-/* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
-static int gpi__numbers_agree(const gpi__view *view, const char *x, const char *y, size_t bytes) {
+/* The difference of two numbers over what is allowed; 0 of NaN and infinities where the other has them. */
+static double gpi__number_off(double a, double b, double within) {
+    int are_finite = a - a == 0 && b - b == 0;
+    if (!are_finite)
+        return a == b || (a != a && b != b) ? 0 : GPI__NEVER;
+    return a == b ? 0 : within > 0 ? fabs(a - b) / within : GPI__NEVER;
+}
+
+/* Of an output's pieces: the largest difference of numbers over what is allowed. */
+static double gpi__numbers_off(const gpi__view *view, const gpi__allowance *allowed, const char *x,
+                               const char *y, size_t bytes) {
     int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
-    double squares = 0, within = 0, off = view->bits == 8 ? GPI__TRIAL_OFF_8 : GPI__TRIAL_OFF;
+    double squares = 0, within = 0, worst = 0;
     int pass;
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < count; i += 64) {
-            double a[64], b[64];
+            double a[64], b[64], off;
             int64_t some = count - i < 64 ? count - i : 64;
             gpi__load_run(view->dtype, x, i, 1, some, a);
             gpi__load_run(view->dtype, y, i, 1, some, b);
-            for (j = 0; j < some; j++)
+            for (j = 0; j < some; j++) {
                 if (pass == 0)
                     squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
-                else if (!gpi__are_about_the_same(a[j], b[j], within + off * fabs(a[j])))
-                    return 0;
+                else if ((off = gpi__number_off(a[j], b[j], within + allowed->of_size * fabs(a[j]))) > worst)
+                    worst = off;
+            }
         }
-        within = off * sqrt(squares / (double)(count ? count : 1));
+        within = allowed->absolute + allowed->of_all * sqrt(squares / (double)(count ? count : 1));
     }
-    return 1;
+    return worst;
 }
 
 /* Of a mask a few bits may differ, where a sum is nearly 0, and of a formula's I32, which are columns, where two are nearly the largest. */
@@ -382,21 +407,29 @@ static int gpi__bits_agree(const char *x, const char *y, size_t bytes) {
     return off <= 8 + bytes / 10;
 }
 
-static int gpi__outputs_agree(const gpi__trial *trial) {
+/* The largest difference of all outputs over what is allowed: above 1 they are not the same. */
+static double gpi__outputs_off(const gpi__trial *trial) {
     size_t at = 0;
-    int i, agree = 1;
-    for (i = 0; i < GPI__TRIAL_TENSORS && agree; i++) {
+    double worst = 0;
+    int i;
+    for (i = 0; i < GPI__TRIAL_TENSORS; i++) {
         const gpi__view *view = &trial->tensors[i].view;
         size_t bytes = GPI__TRIAL_PIECES * gpi__piece_size(view);
         int are_bits = view->bits == 1 || view->dtype == GEMMEPI_I64 ||
                        (view->dtype == GEMMEPI_I32 && i >= GPI__OF_FORMULA);
+        const char *x = trial->reference + at, *y = trial->compared + at;
+        gpi__allowance allowed;
+        double off;
         if (!trial->tensors[i].is_output)
             continue;
-        agree = are_bits ? gpi__bits_agree(trial->reference + at, trial->compared + at, bytes)
-                         : gpi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
+        allowed = trial->allowed(trial, i);
+        off = !are_bits                      ? gpi__numbers_off(view, &allowed, x, y, bytes)
+              : gpi__bits_agree(x, y, bytes) ? 0
+                                             : GPI__NEVER;
+        worst = off > worst ? off : worst;
         at += bytes;
     }
-    return agree;
+    return worst;
 }
 
 /* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
@@ -506,6 +539,7 @@ static gemmepi_status gpi__open_trial(gpi__trial *trial, gemmepi_context *contex
     trial->problem = problem;
     trial->kind = kind;
     trial->mode = options->mode;
+    trial->allowed = gpi__allow_of_size;
     gpi__lay_out_trial(trial);
     trial->outputs_size = gpi__outputs_size(trial);
     trial->block = (char *)gpi__new(allocator, GPI__TRIAL_BLOCK * sizeof(double));
