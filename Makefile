@@ -63,17 +63,13 @@ demo: build/digits
 EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel policy quantise ship siren texture)
 build/parallel: examples/ranks.h examples/parallel_report.h
 build/siren build/texture: examples/picture.h
-build/digits: examples/digits.c gemmepi.h
-	@mkdir -p $(@D)
-	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
-
-# The others have the interface alone, and link the implementation.
+# They have the interface alone, and link the implementation.
 INTERFACE := build/tests/interface/gemmepi.h
 $(INTERFACE): gemmepi.h
 	@mkdir -p $(@D)
 	@sed '/^#if defined(GEMMEPI_IMPLEMENTATION)/,$$d' $< >$@
 
-$(filter-out build/digits,$(EXAMPLES)): build/%: examples/%.c build/tests/gemmepi.o $(INTERFACE)
+$(EXAMPLES): build/%: examples/%.c build/tests/gemmepi.o $(INTERFACE)
 	$(CC) -std=c99 $(CFLAGS) -I$(dir $(INTERFACE)) -I. $< build/tests/gemmepi.o -o $@ $(LIBS)
 
 # >>tests
@@ -233,7 +229,7 @@ format:
 	clang-format -i $(FORMATTED)
 
 check:
-	@CC='$(CC)' CXX='$(CXX)' sh tests/compile/check.sh $(FORMATTED)
+	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) sh tests/compile/check.sh $(FORMATTED)
 
 # >>shared libraries, for programs that do not compile the header
 

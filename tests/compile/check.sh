@@ -145,11 +145,18 @@ formulas_are_asked_for() {
         grep -v -E '^src/(gemmepi[.]in|api/functions|base/platform|formula/(derivation|derive|derived_operands)|problem/pack)[.]h$'
 }
 
+# one process for each processor
 parts() {
-    sh tests/compile/parts.sh src/*/*.h src/*/*/*.h >build/parts.txt
-    status=$?
-    grep -v '^ok ' build/parts.txt
-    return $status
+    jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)} piece=0
+    while [ $piece -lt "$jobs" ]; do
+        TEST_PART=$piece/$jobs sh tests/compile/parts.sh src/*/*.h src/*/*/*.h >build/parts_$piece.txt &
+        piece=$((piece + 1))
+    done
+    wait
+    cat build/parts_*.txt >build/parts.txt
+    rm -f build/parts_*.txt
+    grep -v -e '^ok ' -e ' 0 failed' build/parts.txt
+    [ "$(grep -c '^ok ' build/parts.txt)" -ge "$(ls src/*/*.h src/*/*/*.h | wc -l)" ] && [ "$(grep -c ' 0 failed' build/parts.txt)" -eq "$jobs" ]
 }
 
 mkdir -p build

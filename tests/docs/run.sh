@@ -3,6 +3,8 @@
 # empty folder beside gemmepi.h, its commands are run there, and what they print is what the page shows. Programs in C are
 # compiled and run as C++11, too. Called by tests/run.sh in the repository's root.
 #
+# A program of one file is read with all of gemmepi.h, but compiled with its interface and linked with the implementation, which make has
+# compiled once: all but those of README.md and the manual.
 # A snippet of code begins with a comment that is its file's name; headers, and C files that are named, are there for the other sections
 # of its page, too.
 # ```sh are a section's commands, ```text is what they print. With TEST_PART=I/N every N-th section, from the I-th on.
@@ -50,9 +52,22 @@ shown() {
     [ ! -f "$at/output" ] || tr -d '\r' <"$at/printed" | diff "$at/output" -
 }
 
-as_cpp() { # FOLDER FILE
-    (cd "$1" && $CXX -x c++ -std=c++11 $WARNINGS "$2" -o as_cpp $LIBS) && shown "$1" ./as_cpp
+as_cpp() { # FOLDER FILE [OBJECT]
+    (cd "$1" && $CXX -x c++ -std=c++11 $WARNINGS "$2" ${3:+-x none "$3"} -o as_cpp $LIBS) && shown "$1" ./as_cpp
 }
+
+# The section makes programs of one file each, of everything in gemmepi.h.
+can_be_linked() { # PAGE FOLDER
+    [ "$1" != README.md ] && [ -f "$OBJECT" ] && ! grep -q -E '^(nvcc|cmake|make|x86_64-w64-mingw32-gcc|python3) |^cc .* (-c|-shared) ' "$2/commands" &&
+        ! cat "$2"/*.[ch] | grep -q -E '^#define GEMMEPI_(STATIC|API|NO_)'
+}
+
+# read_whole FOLDER COMPILER...: each of its files in C, with the header that a reader has there
+read_whole() (
+    cd "$1" || exit
+    shift
+    for file in *.c; do "$@" -fsyntax-only "$file" || exit; done
+)
 
 # Why the commands of a section cannot run here; nothing if they can.
 obstacle() { # FOLDER
@@ -97,6 +112,8 @@ page() { # PAGE
         is_mine || continue
         of_other_sections "$FOLDER/$name" "$at"
         grep -q -E '^(\./|python3 |cc |c\+\+ |nvcc |cmake |make |x86_64-w64-mingw32-gcc )' "$at/commands" && ls "$at" | grep -q -E '\.(c|cpp|cu|py)$' || continue
+        object=
+        ! can_be_linked "$1" "$at" || object=$OBJECT
         cp gemmepi.h "$FOLDER/$name"/*.h "$at" 2>/dev/null
         section="$1: $(cat "$title")"
         why=$(obstacle "$at")
@@ -104,13 +121,18 @@ page() { # PAGE
             skip "$section: $why"
             continue
         fi
+        if [ -n "$object" ]; then
+            attempt "$section, with all of the header" read_whole "$at" $CC -std=c99
+            ! has "$CXX" || attempt "$section, with all of the header as C++11" read_whole "$at" $CXX -x c++ -std=c++11 $WARNINGS
+            cp "$INTERFACE" "$at/gemmepi.h"
+        fi
         # by the compilers that make test was given; optimising takes long and changes nothing here
-        sed "s|^cc |$CC |; s|^c++ |$CXX |; s| -O2 | |" "$at/commands" >"$at/here"
+        sed "s|^cc |$CC $object |; s|^c++ |$CXX |; s| -O2 | |" "$at/commands" >"$at/here"
         attempt "$section" shown "$at" env GEMMEPI="$ROOT" sh -e here
         has "$CXX" || continue
         for file in "$at"/*.c; do
             if grep -q " $(basename "$file") -lm" "$at/commands" && grep -q 'int main' "$file"; then
-                attempt "$section, $(basename "$file") as C++11" as_cpp "$at" "$(basename "$file")"
+                attempt "$section, $(basename "$file") as C++11" as_cpp "$at" "$(basename "$file")" $object
             fi
         done
     done
@@ -202,6 +224,8 @@ links_lead_somewhere() {
 
 rm -rf "$FOLDER"
 mkdir -p "$FOLDER"
+OBJECT=$ROOT/build/tests/gemmepi.o INTERFACE=$ROOT/build/tests/interface/gemmepi.h
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL "${MAKE:-make}" --no-print-directory -s "${OBJECT#"$ROOT/"}" "${INTERFACE#"$ROOT/"}" CC="$CC" >/dev/null
 XDG_CACHE_HOME=$FOLDER/cache WINEPREFIX=$FOLDER/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
 export XDG_CACHE_HOME WINEPREFIX WINEDEBUG WINEDLLOVERRIDES
 if [ "${part%/*}" -eq 0 ]; then
