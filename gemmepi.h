@@ -18051,9 +18051,9 @@ static gemmepi_status gpi__choose_target(const gpi__nvrtc *nvrtc, int arch, gpi_
     if (archs[i] <= arch && archs[i] > best)
       best = archs[i];
   if (best == 0)
-    return gpi__fail(GEMMEPI_UNSUPPORTED,
-      "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
-      arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for%s",
+      arch / 10, arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10,
+      nvrtc->version >= 13000 ? " (one of CUDA 12 compiles for 5.0 and later)" : "");
   target->is_ptx = best != arch;
   target->keeps_ptx = 0;
   snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
@@ -18377,13 +18377,22 @@ static gemmepi_status gpi__load_module(gemmepi_context *context, const void *ima
   return gpi__cuda_failed(&context->driver, result, what);
 }
 
+/* An image that the driver does not take, although NVRTC is no newer than it by its major version. */
+static gemmepi_status gpi__refused_image(const gemmepi_context *context, const gpi__compiler *compiler, gemmepi_status status) {
+  int driver = context->driver.version, nvrtc = compiler->nvrtc_version;
+  return gpi__fail(status, "%s; the driver, of CUDA %d.%d, does not accept what NVRTC %d.%d made for %s: update the driver, or "
+    "name the folder of an NVRTC of CUDA %d.%d or older in config.library_path",
+    gpi__error_text, driver / 1000, driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10, compiler->target,
+    driver / 1000, driver % 1000 / 10);
+}
+
 /* Loads an image from the allocator and keeps it, for a bundle. It belongs to the context where that succeeds. */
 static gemmepi_status gpi__load_and_keep(gemmepi_context *context, const gpi__kernel_source *source,
   void *image, size_t size, const gpi__compiler *compiler, gpi__kernel *kernel) {
-  int is_refused;
+  int is_refused = 0;
   gemmepi_status status = gpi__load_module(context, image, source->entry, kernel, &is_refused);
   if (status)
-    return status;
+    return is_refused ? gpi__refused_image(context, compiler, status) : status;
   kernel->arch = gpi__arch_of(compiler);
   status = gpi__keep_code(context, source->key, source->key_size, image, size, kernel->arch);
   if (status) {
@@ -30955,8 +30964,18 @@ static void gpi__fused_describe(const gpi__matmul_plan *plan, gemmepi_plan_detai
         (inside.reductions ? gpi__reductions_launches(inside.reductions) : 0);
 }
 
+/* Says how much of the chip's shared memory a block asks for, and how many blocks a multiprocessor has room for by that. From 8.0 on the system
+ keeps 1 KiB for each block, and as much more is there than one block may have. */
+static void gpi__explain_shared(gpi__text *text, const gemmepi_context *context, unsigned shared) {
+  const gpi__chip *chip = gpi__chip_of(context->arch);
+  unsigned kept = context->arch < 80 ? 0 : 1024;
+  gpi__append(text, "  %u bytes of shared memory a block, of %u on compute capability %d.%d: room for %u on a multiprocessor\n",
+    shared, chip->most_shared, chip->arch / 10, chip->arch % 10, (chip->most_shared + kept) / (shared + kept));
+}
+
 static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
   const gpi__fused *fused = (const gpi__fused *)plan->built;
+  gpi__built_details details = gpi__describe_built(fused);
   int operand;
   (void)kernel;
   for (operand = GPI__A; operand <= GPI__B; operand++)
@@ -30965,6 +30984,8 @@ static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel,
         fused->packs[operand].launch.name, gpi__argument_name(&plan->problem, operand), fused->lies_as_packed[operand]
         ? ", in runs where it does not begin at a multiple of 16 bytes" : "");
   fused->engine->explain(&plan->problem, &fused->built, text);
+  if (details.launch->shared)
+    gpi__explain_shared(text, plan->base.context, details.launch->shared);
   if (plan->applied)
     gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }

@@ -38,8 +38,9 @@ static gemmepi_status gpi__choose_target(const gpi__nvrtc *nvrtc, int arch, gpi_
     if (best == 0)
         return gpi__fail(
             GEMMEPI_UNSUPPORTED,
-            "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
-            arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+            "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for%s",
+            arch / 10, arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10,
+            nvrtc->version >= 13000 ? " (one of CUDA 12 compiles for 5.0 and later)" : "");
     target->is_ptx = best != arch;
     target->keeps_ptx = 0;
     snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);

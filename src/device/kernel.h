@@ -111,14 +111,26 @@ static gemmepi_status gpi__load_module(gemmepi_context *context, const void *ima
     return gpi__cuda_failed(&context->driver, result, what);
 }
 
+/* An image that the driver does not take, although NVRTC is no newer than it by its major version. */
+static gemmepi_status gpi__refused_image(const gemmepi_context *context, const gpi__compiler *compiler,
+                                         gemmepi_status status) {
+    int driver = context->driver.version, nvrtc = compiler->nvrtc_version;
+    return gpi__fail(
+        status,
+        "%s; the driver, of CUDA %d.%d, does not accept what NVRTC %d.%d made for %s: update the driver, or "
+        "name the folder of an NVRTC of CUDA %d.%d or older in config.library_path",
+        gpi__error_text, driver / 1000, driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10, compiler->target,
+        driver / 1000, driver % 1000 / 10);
+}
+
 /* Loads an image from the allocator and keeps it, for a bundle. It belongs to the context where that succeeds. */
 static gemmepi_status gpi__load_and_keep(gemmepi_context *context, const gpi__kernel_source *source,
                                          void *image, size_t size, const gpi__compiler *compiler,
                                          gpi__kernel *kernel) {
-    int is_refused;
+    int is_refused = 0;
     gemmepi_status status = gpi__load_module(context, image, source->entry, kernel, &is_refused);
     if (status)
-        return status;
+        return is_refused ? gpi__refused_image(context, compiler, status) : status;
     kernel->arch = gpi__arch_of(compiler);
     status = gpi__keep_code(context, source->key, source->key_size, image, size, kernel->arch);
     if (status) {

@@ -101,6 +101,49 @@ static void other_failures_of_building_a_kernel_are_errors_and_no_leaks(void) {
     }
 }
 
+/* Of what NVRTC made, and of the driver's JIT compiler. */
+static void an_image_that_the_driver_does_not_know_is_told_with_the_mend(void) {
+    static const int codes[] = {GPI__CUDA_ERROR_UNSUPPORTED_PTX_VERSION, GPI__CUDA_ERROR_INVALID_PTX,
+                                GPI__CUDA_ERROR_NO_BINARY_FOR_GPU, GPI__CUDA_ERROR_OUT_OF_MEMORY};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(codes); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_matmul_desc desc = split_product();
+        gemmepi_context *context;
+        gemmepi_plan *plan = NULL;
+        gpu.other_arch = 123, gpu.newest_target = 120;
+        context = open_fake(&config);
+        break_function("cuModuleLoadData", codes[i]);
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) != GEMMEPI_OK && !plan, "it is planned");
+        CHECK((sentence_has(
+                   "the driver, of CUDA 13.0, does not accept what NVRTC 13.0 made for compute_120: update "
+                   "the driver") &&
+               sentence_has("config.library_path")) == (codes[i] != GPI__CUDA_ERROR_OUT_OF_MEMORY),
+              "%d: %s", codes[i], gemmepi_last_error());
+        gpu.fails = NULL;
+        gpu.other_arch = gpu.newest_target = 0;
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void a_chip_that_is_older_than_nvrtc_knows_is_told(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_context *context;
+    gemmepi_plan *plan = NULL;
+    gpu.other_arch = 70, gpu.archs_are_newer = 1;
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_UNSUPPORTED &&
+              sentence_has("fused: its kernels are for compute capability 7.5 and later") &&
+              sentence_has(
+                  "compute capability is 7.0, older than any that NVRTC 13.0 compiles for (one of CUDA 12"),
+          "%s", gemmepi_last_error());
+    gpu.other_arch = gpu.archs_are_newer = 0, gpu.archs_told = 0;
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void a_missing_nvrtc_is_reported_when_an_elementwise_kernel_is_needed(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context;
@@ -284,6 +327,8 @@ int main(void) {
     RUN(a_missing_nvrtc_is_reported_when_a_kernel_is_needed);
     RUN(a_kernel_that_does_not_compile_is_an_error_with_the_log);
     RUN(other_failures_of_building_a_kernel_are_errors_and_no_leaks);
+    RUN(an_image_that_the_driver_does_not_know_is_told_with_the_mend);
+    RUN(a_chip_that_is_older_than_nvrtc_knows_is_told);
     RUN(a_missing_nvrtc_is_reported_when_an_elementwise_kernel_is_needed);
     RUN(an_elementwise_kernel_that_does_not_compile_is_an_error_with_the_log);
     RUN(what_fused_cannot_have_is_an_error);

@@ -512,6 +512,42 @@ static void a_chip_that_is_not_known_is_counted_as_the_nearest_older_one(void) {
     }
 }
 
+/* Limits of the CUDA C++ Programming Guide, in KiB: of a block, of a multiprocessor, and what the system keeps of each block. */
+static void explain_says_how_much_shared_memory_a_chip_has_and_how_many_blocks_that_holds(void) {
+    static const struct {
+        int arch, of_block, of_multiprocessor, kept;
+    } rows[] = {{75, 64, 64, 0},  {80, 163, 164, 1}, {86, 99, 100, 1},
+                {89, 99, 100, 1}, {90, 227, 228, 1}, {120, 99, 100, 1}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(rows); i++) {
+        planned p = planned_begin(rows[i].arch, 1u << GEMMEPI_ROUTE_FUSED);
+        static char text[8192];
+        const char *at;
+        unsigned asked = 0, most = 0, room = 0;
+        int major = 0, minor = 0;
+        p.desc.a.dtype = GEMMEPI_F16;
+        if (planned_plan(&p)) {
+            gemmepi_plan_explain(p.plan, text, sizeof text);
+            at = strstr(text, " bytes of shared memory");
+            while (at && at > text && at[-1] != '\n')
+                at--;
+            CHECK(
+                at &&
+                    sscanf(
+                        at,
+                        " %u bytes of shared memory a block, of %u on compute capability %d.%d: room for %u",
+                        &asked, &most, &major, &minor, &room) == 5,
+                "%d: %s", rows[i].arch, text);
+            CHECK(most == 1024u * (unsigned)rows[i].of_block && 10 * major + minor == rows[i].arch &&
+                      asked <= most &&
+                      room == 1024u * (unsigned)rows[i].of_multiprocessor /
+                                  (asked + 1024u * (unsigned)rows[i].kept),
+                  "%d: %u of %u, room for %u", rows[i].arch, asked, most, room);
+        }
+        planned_end(&p);
+    }
+}
+
 /* Where that is faster, and only where it is asked for; with BATCH_INVARIANT for all m. */
 static void sums_are_in_f16_where_chips_gain_by_it(void) {
     static const struct {
@@ -1352,6 +1388,7 @@ int main(void) {
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(a_short_k_has_a_kernel_of_its_own_where_results_are_few);
     RUN(a_chip_that_is_not_known_is_counted_as_the_nearest_older_one);
+    RUN(explain_says_how_much_shared_memory_a_chip_has_and_how_many_blocks_that_holds);
     RUN(sums_are_in_f16_where_chips_gain_by_it);
     RUN(chips_from_7_5_on_have_the_kernel_for_mma_sync);
     RUN(a_candidates_shared_memory_fits_its_chip);

@@ -304,8 +304,21 @@ static void gpi__fused_describe(const gpi__matmul_plan *plan, gemmepi_plan_detai
                         (inside.reductions ? gpi__reductions_launches(inside.reductions) : 0);
 }
 
+/* Says how much of the chip's shared memory a block asks for, and how many blocks a multiprocessor has room for by that. From 8.0 on the system
+   keeps 1 KiB for each block, and as much more is there than one block may have. */
+static void gpi__explain_shared(gpi__text *text, const gemmepi_context *context, unsigned shared) {
+    const gpi__chip *chip = gpi__chip_of(context->arch);
+    unsigned kept = context->arch < 80 ? 0 : 1024;
+    gpi__append(text,
+                "  %u bytes of shared memory a block, of %u on compute capability %d.%d: room for %u on a "
+                "multiprocessor\n",
+                shared, chip->most_shared, chip->arch / 10, chip->arch % 10,
+                (chip->most_shared + kept) / (shared + kept));
+}
+
 static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
     const gpi__fused *fused = (const gpi__fused *)plan->built;
+    gpi__built_details details = gpi__describe_built(fused);
     int operand;
     (void)kernel;
     for (operand = GPI__A; operand <= GPI__B; operand++)
@@ -316,6 +329,8 @@ static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel,
                             ? ", in runs where it does not begin at a multiple of 16 bytes"
                             : "");
     fused->engine->explain(&plan->problem, &fused->built, text);
+    if (details.launch->shared)
+        gpi__explain_shared(text, plan->base.context, details.launch->shared);
     if (plan->applied)
         gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }
