@@ -34620,7 +34620,7 @@ static gemmepi_status gpi__run_probe(gemmepi_context *context, const gpi__proble
     gemmepi_status waited = gpi__trial_wait(trial);
     status = status ? status : waited;
   }
-  if (trial)
+  if (trial && trial->context)
     gpi__close_trial(trial);
   gpi__delete(&context->allocator, trial);
   for (i = 0; i < 2; i++)
