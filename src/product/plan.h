@@ -337,15 +337,20 @@ static gemmepi_status gpi__build_beside(gpi__matmul_plan *plan) {
 /* Builds the product `inside`, and what is launched around it. */
 static gemmepi_status gpi__build_around(gpi__matmul_plan *plan, const gpi__problem *inside) {
     gpi__around *around = plan->around;
+    int has_formula = GPI__FORMULA(inside) && !(inside->flags & GPI__IS_INSIDE);
+    int finds = gpi__finds_around(&around->problem);
     gemmepi_status status = GEMMEPI_OK;
-    around->inside = around->finds ? gpi__problem_within(inside) : *inside;
-    if (around->finds || gpi__makes_operands(&around->problem))
+    around->inside = *inside;
+    if (finds && has_formula && !plan->forced && gpi__wants_v(inside))
+        status = gpi__try_composed(plan); /* as epilogues find scales of vectors where they store D */
+    around->finds = finds && !around->formula.is_composed;
+    if (around->finds)
+        around->inside = gpi__problem_within(inside);
+    if (!status && (around->finds || gpi__makes_operands(&around->problem)))
         status = gpi__build_beside(plan);
-    if (status)
+    if (status || around->formula.is_composed)
         return status;
-    if (GPI__FORMULA(&around->inside) && !(around->inside.flags & GPI__IS_INSIDE))
-        return gpi__build_with_formula(plan);
-    return gpi__build_product(plan, &around->inside);
+    return has_formula ? gpi__build_with_formula(plan) : gpi__build_product(plan, &around->inside);
 }
 
 /* With B made in registers, where that is better or the way that is forced: *is_built. */
@@ -379,7 +384,6 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
     if (!plan->around)
         return GEMMEPI_OUT_OF_MEMORY;
     plan->base.is_beside = 1;
-    plan->around->finds = finds;
     plan->around->problem = plan->problem;
     if (makes)
         status = gpi__try_in_registers(plan, &is_built);

@@ -402,18 +402,21 @@ static void compare_plans(const composed *c, const gemmepi_matmul_desc *of, int 
     gpu.other_arch = 0;
 }
 
-/* In BF16, by what is chosen, by cuBLASLt and a pass, and by the route plain. */
+/* In BF16, by what is chosen, by cuBLASLt and a pass, and by the route plain, there also with scales that are found for vectors of D. */
 static void plans_are_those_of_the_epilogue(void) {
-    static const unsigned routes[] = {0, NOT_FUSED, 1u << GEMMEPI_ROUTE_PLAIN};
+    static const unsigned routes[] = {0, NOT_FUSED, 1u << GEMMEPI_ROUTE_PLAIN, 1u << GEMMEPI_ROUTE_PLAIN};
     size_t e, r;
     for (e = 0; e < sizeof planned_epilogues / sizeof *planned_epilogues; e++)
-        for (r = 0; r < 3; r++) {
+        for (r = 0; r < 4; r++) {
             gemmepi_matmul_desc desc;
             composed c;
             fill_in(&desc, &kinds[0], planned_epilogues[e], r == 1 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR,
                     1);
             desc.m = 2048, desc.n = 1024, desc.k = 512;
             desc.aux.ld = desc.residual.ld = 0;
+            if (r == 3)
+                desc.d.dtype = GEMMEPI_E4M3, desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128,
+                desc.flags |= GEMMEPI_FIND_SCALE_D;
             CHECK(composed_say(&c, &desc), "no formula");
             compare_plans(&c, &desc, e % 3 == 2 ? 80 : 90, routes[r]);
         }

@@ -3,8 +3,8 @@
 #ifndef GEMMEPI_PRODUCT_PARTS_COMPOSED_H
 #define GEMMEPI_PRODUCT_PARTS_COMPOSED_H
 
+#include "found_scale.h"
 #include "inside.h"
-#include "pass.h"
 
 /* >>what a formula says. Where a function finds what it looks for, it notes what that is of an epilogue. */
 
@@ -215,7 +215,7 @@ static int gpi__find_composition(const gpi__problem *problem, gpi__composition *
     if (gpi__half_group_of(problem) || !gpi__says_composition(problem->formula->placed.formula, said))
         return 0;
     *composed = gpi__composed_problem(problem, said);
-    return !gpi__not_composed(problem, composed, said);
+    return !gpi__finds_around(composed) && !gpi__not_composed(problem, composed, said);
 }
 
 #endif
