@@ -25157,26 +25157,6 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
     gpi__fill_places(problem, places);
 }
 
-/* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
- there are too many. */
-static gemmepi_status gpi__lay_out_tiles(const gpi__problem *problem, int tile_m, int tile_n, int threads,
-  gpi__launch *launch, gpi__plain_params *params) {
-  int64_t rows = gpi__divide_up(problem->m, tile_m), columns = gpi__divide_up(problem->n, tile_n);
-  int64_t tiles = gpi__offset(gpi__offset(columns, rows, 0), problem->batch, 0);
-  if (tiles <= 0 || tiles > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-  launch->blocks = (unsigned)tiles;
-  launch->threads_x = (unsigned)threads;
-  launch->threads_y = 1;
-  gpi__fill_epilogue(problem, &params->epilogue, params->places);
-  params->epilogue.row_tiles = (unsigned)rows;
-  params->epilogue.column_tiles = (unsigned)columns;
-  params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
-  params->b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
-  params->k = problem->k;
-  return GEMMEPI_OK;
-}
-
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, void *partials,
   gpi__epilogue_params *params, gpi__formula_place *places) {
@@ -25504,15 +25484,143 @@ static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context,
   }
   return GEMMEPI_OK;
 }
+/* A kernel of our own for a product, with what is behind it: a pass over what it leaves in workspace, the sums of bias_grad, and the end of a
+ formula's reductions. */
 
-static int gpi__reductions_launches(const gpi__end_of_reductions *reductions) {
-  return gpi__formula_launches(&reductions->pass);
+typedef struct gpi__product_kernel {
+  gpi__launch launch;
+  int tile_m, tile_n;
+  int applied; /* alpha is 1 and there is no C: compiled in */
+  size_t product_bytes; /* of the product, or of the sums of k's parts; 0: no pass is behind it */
+  gpi__pass pass;
+  size_t partial_bytes; /* BGRAD: of the sums that the kernel, or the pass, leaves */
+  gpi__sums sums;
+  gpi__end_of_reductions reductions; /* of a formula inside */
+} gpi__product_kernel;
+
+/* One that has a block for each tile, or several. */
+typedef struct gpi__tiled_kernel {
+  gpi__product_kernel kernel;
+  gpi__plain_params params; /* all but pointers and scalars */
+} gpi__tiled_kernel;
+
+/* >>building */
+
+/* Of a built that is all 0. */
+static void gpi__start_kernel(int tile_m, int tile_n, int applied, gpi__product_kernel *kernel) {
+  kernel->tile_m = tile_m;
+  kernel->tile_n = tile_n;
+  kernel->applied = applied;
+}
+
+/* Blocks for tiles of the product, `columns` of them side by side. GEMMEPI_UNSUPPORTED with the sentence where there are too many. */
+static gemmepi_status gpi__fill_tiles(const gpi__problem *problem, int64_t tiles, int64_t columns,
+  int threads, gpi__product_kernel *kernel, gpi__plain_params *params) {
+  if (tiles <= 0 || tiles > INT_MAX)
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  kernel->launch.blocks = (unsigned)tiles;
+  kernel->launch.threads_x = (unsigned)threads;
+  kernel->launch.threads_y = 1;
+  gpi__fill_epilogue(problem, &params->epilogue, params->places);
+  params->epilogue.row_tiles = (unsigned)gpi__divide_up(problem->m, kernel->tile_m);
+  params->epilogue.column_tiles = (unsigned)columns;
+  params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
+  params->b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
+  params->k = problem->k;
+  kernel->partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
+  return GEMMEPI_OK;
+}
+
+/* Likewise, of tiles of both halves where it has them, divided among `parts` blocks each. */
+static gemmepi_status gpi__lay_out_tiles(const gpi__problem *problem, int threads, int parts,
+  gpi__product_kernel *kernel, gpi__plain_params *params) {
+  int64_t columns = gpi__divide_up(problem->n, kernel->tile_n);
+  int64_t tiles = gpi__offset(columns, gpi__divide_up(problem->m, kernel->tile_m), 0);
+  tiles = gpi__offset(gpi__offset(tiles, problem->batch, 0), parts, 0);
+  return gpi__fill_tiles(problem, tiles, columns, threads, kernel, params);
+}
+
+/* What is behind kernel and pass. */
+static gemmepi_status gpi__build_behind_kernel(gemmepi_context *context, const gpi__problem *problem,
+  unsigned row_tiles, gpi__product_kernel *kernel) {
+  gemmepi_status status = GEMMEPI_OK;
+  if (kernel->product_bytes)
+    row_tiles = kernel->pass.params.epilogue.row_tiles;
+  if (gpi__has(problem, GPI__ANY_BGRAD))
+    status = gpi__build_sums(context, problem, row_tiles, &kernel->sums);
+  return status ? status : gpi__build_end_of_reductions(context, problem, row_tiles, &kernel->reductions);
+}
+
+/* The pass over such a product, or over so many parts of its sums. */
+static gemmepi_status gpi__build_pass_behind(gemmepi_context *context, const gpi__problem *problem,
+  const gpi__view *product, int parts, gpi__product_kernel *kernel) {
+  int64_t elements = gpi__offset(gpi__times(problem->batch, parts), product->batch_stride, 0);
+  gemmepi_status status;
+  if (elements < 0)
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
+  kernel->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
+  status = gpi__build_pass(context, problem, product, parts, kernel->applied, &kernel->pass);
+  kernel->partial_bytes = kernel->pass.partial_bytes;
+  return status;
+}
+
+/* Product, lines of sums, what is between their launches, states. */
+static size_t gpi__kernel_workspace(const gpi__product_kernel *kernel) {
+  return gpi__round_up(kernel->product_bytes, 256) + gpi__round_up(kernel->partial_bytes, 256) +
+     kernel->sums.partial_bytes + kernel->reductions.bytes;
+}
+
+/* >>running */
+
+/* Kernel and all that is behind it. The primary context is current. */
+static gemmepi_status gpi__run_product_kernel(const gemmepi_context *context, const gpi__product_kernel *kernel, void *params,
+  const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
+  char *partials = gpi__past(workspace, kernel->product_bytes);
+  gemmepi_status status = gpi__launch_kernel(context, &kernel->launch, params, "the product", stream);
+  if (!status && kernel->product_bytes)
+    status = gpi__run_pass(context, &kernel->pass, arguments, workspace, partials, stream);
+  if (!status)
+    status = gpi__run_sums(context, &kernel->sums, arguments, partials, gpi__past(partials, kernel->partial_bytes), stream);
+  return status ? status
+        : gpi__run_end_of_reductions(context, &kernel->reductions, arguments, partials, stream);
+}
+
+static gemmepi_status gpi__run_tiles(const gemmepi_context *context, const gpi__problem *problem,
+  const void *built, const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
+  const gpi__tiled_kernel *tiles = (const gpi__tiled_kernel *)built;
+  gpi__plain_params params = tiles->params;
+  int is_bare = tiles->kernel.product_bytes != 0;
+  gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
+  if (problem->grouping.groups)
+    params.groups = arguments->groups;
+  gpi__point_epilogue(arguments, tiles->kernel.applied || is_bare,
+    gpi__past(workspace, tiles->kernel.product_bytes), &params.epilogue, params.places);
+  params.a.data = arguments->pointers[GPI__A];
+  params.b.data = arguments->pointers[GPI__B];
+  if (is_bare) {
+    params.epilogue.d.data = workspace;
+    params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
+  }
+  return status ? status
+        : gpi__run_product_kernel(context, &tiles->kernel, &params, arguments, workspace, stream);
 }
 
 /* >>in words */
 
-static void gpi__explain_reductions(gpi__text *text, const gpi__end_of_reductions *reductions) {
-  gpi__explain_formula_pass(text, &reductions->pass, "");
+static void gpi__describe_product_kernel(const gpi__problem *problem, const gpi__product_kernel *kernel,
+  gemmepi_plan_details *details) {
+  memcpy(details->kernel, kernel->launch.name, sizeof details->kernel);
+  details->tile_m = kernel->tile_m;
+  details->tile_n = kernel->tile_n;
+  details->launches = 1 + (kernel->pass.launch.function != NULL) + gpi__amax_count(problem) +
+        gpi__sums_launches(&kernel->sums) + gpi__formula_launches(&kernel->reductions.pass);
+}
+
+/* before: what the pass does before the epilogue */
+static void gpi__explain_behind_kernel(gpi__text *text, const gpi__product_kernel *kernel, const char *before) {
+  gpi__explain_pass(text, &kernel->pass.launch, before);
+  gpi__explain_sums(text, &kernel->sums);
+  gpi__explain_formula_pass(text, &kernel->reductions.pass, "");
 }
 /* A formula that says an epilogue is run as that, by its routes, cuBLASLt's own among them: the problem with the epilogue in the formula's
  place. Gates' gradients, which are faster as formulas, stay such, and where the two would differ all do. */
@@ -26170,16 +26278,7 @@ static const gpi__matmul_plan *gpi__current_plan(const gpi__matmul_plan *plan) {
 #define GPI__HAS_SM90 1
 #endif
 
-/* What is asked of every engine when it has built. */
-typedef struct gpi__built_details {
-  const gpi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
-  const gpi__sums *sums;
-  const gpi__end_of_reductions *reductions; /* NULL: it never has any */
-  int tile_m, tile_n;
-  size_t workspace_size;
-} gpi__built_details;
-
-/* built: the engine's own struct, which build fills. */
+/* built: the engine's own struct, which build fills, and which begins with a gpi__product_kernel. */
 typedef struct gpi__engine {
   const char *name;
   int is_there;
@@ -26198,7 +26297,6 @@ typedef struct gpi__engine {
   double (*estimate)(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate);
   /* Builds the candidate as it is. */
   gemmepi_status (*build)(gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate, void *built);
-  void (*describe)(const void *built, gpi__built_details *details);
   /* In words, after the kernel's name. */
   void (*explain)(const gpi__problem *problem, const void *built, gpi__text *text);
   /* The primary context is current. */
@@ -26276,20 +26374,16 @@ static const gpi__sm90_shape *gpi__shapes_for(const gpi__problem *problem) {
 }
 
 typedef struct gpi__sm90 {
+  gpi__product_kernel kernel;
   gpi__sm90_shape shape;
   int stages, buffers; /* of operands, and of each warp's results */
   int staged; /* what leaves by shared memory: bits 1 D, 2 AUX */
   int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
   int loaded; /* ahead for the epilogue: bits 1 the aux of BACKWARD and 2 RESIDUAL by TMA, 4 RELU's mask to registers */
-  int applied; /* alpha is 1 and there is no C: compiled in */
   int summed; /* the operand that it sums for bias_grad: 1 A, 2 B */
   int tails; /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
   int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
-  gpi__launch launch;
   gpi__sm90_params params; /* all but pointers and scalars; the maps have an address that is none */
-  size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
-  gpi__sums sums;
-  gpi__end_of_reductions reductions; /* of a formula */
 } gpi__sm90;
 
 /* >>operands */
@@ -26639,7 +26733,7 @@ static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shap
   sm90->shape = *shape;
   if (gpi__found_beside(problem, applied))
     sm90->shape.ping_pong = 0;
-  sm90->applied = applied;
+  gpi__start_kernel(shape->tile_m, shape->tile_n, applied, &sm90->kernel);
   sm90->staged = gpi__results_of(problem, gpi__box_bits(problem));
   sm90->copied = sm90->staged - gpi__sm90_moved(problem);
   sm90->loaded = gpi__sm90_loaded(problem);
@@ -27027,7 +27121,8 @@ static void gpi__append_sm90_defines(gpi__text *text, const gpi__problem *proble
   gpi__append(text, "#define GEMMEPI_COPIED %d\n", sm90->copied);
   gpi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
     gpi__box_bits(problem) == 32 ? 1 : 2, sm90->tails);
-  gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->applied, gpi__sm90_shared(problem, sm90));
+  gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->kernel.applied,
+    gpi__sm90_shared(problem, sm90));
   gpi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
     !problem->views[GPI__A].transposed, (int)problem->views[GPI__B].transposed);
   if (sm90->summed)
@@ -27046,12 +27141,12 @@ static gemmepi_status gpi__get_sm90_kernel(gemmepi_context *context, const gpi__
   char prologue[2048], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gpi__append_sm90_defines(&text, problem, sm90);
-  gpi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
+  gpi__name_kernel(&sm90->kernel.launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
     dtype == GEMMEPI_F32 ? "TF32" : gpi__dtype((gemmepi_dtype)dtype)->name,
     of_b == dtype ? "" : "_", of_b == dtype ? "" : gpi__dtype((gemmepi_dtype)of_b)->name,
     sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
     gpi__name_of_grouping(problem), gpi__name_of_epilogue(problem, dtype, words));
-  return gpi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
+  return gpi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->kernel.launch);
 }
 
 static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gpi__problem *problem, gpi__sm90 *sm90) {
@@ -27070,10 +27165,10 @@ static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gp
   params->k = (int)problem->k;
   params->a_items = problem->batch > 1 && problem->views[GPI__A].batch_stride != 0;
   params->b_items = problem->batch > 1 && problem->views[GPI__B].batch_stride != 0;
-  sm90->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
-  sm90->launch.threads_x = GPI__SM90_THREADS;
-  sm90->launch.threads_y = 1;
-  sm90->launch.shared = gpi__sm90_shared(problem, sm90);
+  sm90->kernel.launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
+  sm90->kernel.launch.threads_x = GPI__SM90_THREADS;
+  sm90->kernel.launch.threads_y = 1;
+  sm90->kernel.launch.shared = gpi__sm90_shared(problem, sm90);
   return GEMMEPI_OK;
 }
 
@@ -27081,12 +27176,12 @@ static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gp
 static gemmepi_status gpi__finish_sums(gemmepi_context *context, const gpi__problem *problem, gpi__sm90 *sm90) {
   const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
   if (!sm90->summed)
-    return gpi__build_sums(context, problem, sm90->params.epilogue.row_tiles, &sm90->sums);
+    return gpi__build_sums(context, problem, sm90->params.epilogue.row_tiles, &sm90->kernel.sums);
   sm90->params.sum_tiles = (int)gpi__tiles_across(problem, &sm90->shape);
   sm90->params.sums_stride = gpi__sums_items(problem) ? out->length : out->batch_stride;
   if (!gpi__sums_items(problem))
     return GEMMEPI_OK;
-  return gpi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->sums);
+  return gpi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->kernel.sums);
 }
 
 static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__problem *problem,
@@ -27099,7 +27194,7 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
   gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.places);
   sm90->params.epilogue.row_tiles =
     (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
-  sm90->partial_bytes = gpi__line_bytes(problem, sm90->params.epilogue.row_tiles);
+  sm90->kernel.partial_bytes = gpi__line_bytes(problem, sm90->params.epilogue.row_tiles);
   status = gpi__lay_out_grid(context, problem, sm90);
   if (!status)
     status = gpi__make_maps(&context->driver, problem, sm90);
@@ -27108,20 +27203,8 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
   if (!status && gpi__has(problem, GPI__ANY_BGRAD))
     status = gpi__finish_sums(context, problem, sm90);
   if (!status)
-    status = gpi__build_end_of_reductions(context, problem, sm90->params.epilogue.row_tiles, &sm90->reductions);
+    status = gpi__build_end_of_reductions(context, problem, sm90->params.epilogue.row_tiles, &sm90->kernel.reductions);
   return status;
-}
-
-static void gpi__sm90_describe(const void *built, gpi__built_details *details) {
-  const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
-  details->launch = &sm90->launch;
-  details->pass = NULL;
-  details->sums = &sm90->sums;
-  details->reductions = &sm90->reductions;
-  details->tile_m = sm90->shape.tile_m;
-  details->tile_n = sm90->shape.tile_n;
-  details->workspace_size =
-    gpi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes + sm90->reductions.bytes;
 }
 
 /* >>running */
@@ -27136,7 +27219,6 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
   const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
   const gpi__driver *driver = &context->driver;
   void *const *pointers = arguments->pointers;
-  char *between = gpi__past(workspace, sm90->partial_bytes);
   uint64_t space[(sizeof(gpi__sm90_params) + 128) / sizeof(uint64_t)];
   gpi__sm90_params *params = (gpi__sm90_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
@@ -27144,12 +27226,13 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
   if (status)
     return status;
   memcpy(params, &sm90->params, sizeof *params);
-  gpi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->places);
-  gpi__point_states(&sm90->reductions, workspace, params->places);
+  gpi__point_epilogue(arguments, sm90->kernel.applied, workspace, &params->epilogue, params->places);
+  gpi__point_states(&sm90->kernel.reductions, workspace, params->places);
   if (problem->grouping.groups)
     params->groups = arguments->groups;
   if (sm90->summed)
-    params->sums = sm90->sums.second.function ? between : pointers[GPI__BIAS_GRAD];
+    params->sums = sm90->kernel.sums.second.function ? gpi__past(workspace, sm90->kernel.partial_bytes)
+        : pointers[GPI__BIAS_GRAD];
   result = gpi__point_map(driver, &params->a, pointers[GPI__A]);
   if (!result)
     result = gpi__point_map(driver, &params->b, pointers[GPI__B]);
@@ -27165,11 +27248,7 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     result = gpi__point_map(driver, &params->residual, pointers[GPI__RESIDUAL]);
   if (result)
     return gpi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-  status = gpi__launch_kernel(context, &sm90->launch, params, "the product", stream);
-  if (!status)
-    status = gpi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
-  return status ? status
-        : gpi__run_end_of_reductions(context, &sm90->reductions, arguments, workspace, stream);
+  return gpi__run_product_kernel(context, &sm90->kernel, params, arguments, workspace, stream);
 }
 
 /* >>in words */
@@ -27178,19 +27257,17 @@ static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gp
   const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
   const gpi__sm90_shape *shape = &sm90->shape;
   gpi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-    sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
+    sm90->kernel.launch.name, sm90->kernel.launch.blocks, shape->tile_m, shape->tile_n,
     shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
   if (shape->parts > 1)
     gpi__append(text, "each by %d blocks that divide k\n", shape->parts);
   else
     gpi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
-  if (sm90->summed)
+  if (sm90->summed) /* whose first launch there is not */
     gpi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
       gpi__argument_name(problem, sm90->summed == 1 ? GPI__A : GPI__B),
-      sm90->sums.second.function ? ", of its items by 1 more launch" : "");
-  else
-    gpi__explain_sums(text, &sm90->sums);
-  gpi__explain_reductions(text, &sm90->reductions);
+      sm90->kernel.sums.second.function ? ", of its items by 1 more launch" : "");
+  gpi__explain_behind_kernel(text, &sm90->kernel, "");
 }
 
 /* >>the engine */
@@ -27203,7 +27280,6 @@ static const gpi__engine gpi__sm90_engine = {"sm90",
         GPI__SHAPES(gpi__sm90_shapes),
         gpi__sm90_estimate,
         GPI__HAS_SM90 ? gpi__sm90_build : NULL,
-        gpi__sm90_describe,
         gpi__sm90_explain,
         GPI__HAS_SM90 ? gpi__sm90_run : NULL};
 /* The engine for fp8 on Hopper: E4M3 and E5M2 in any pairing, product and epilogue in the kernel of sm90.h, whose model and builder it
@@ -27266,7 +27342,6 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
         GPI__SHAPES(gpi__sm90_fp8_shapes),
         gpi__sm90_estimate,
         GPI__HAS_SM90 ? gpi__sm90_build : NULL,
-        gpi__sm90_describe,
         gpi__sm90_fp8_explain,
         GPI__HAS_SM90 ? gpi__sm90_run : NULL};
 /* The second kernel of the route fused, gemm_sm80.cu: from Turing on, and on Hopper for F32, for what TMA does not take and where
@@ -27485,18 +27560,12 @@ typedef struct gpi__sm80_cut {
 } gpi__sm80_cut;
 
 typedef struct gpi__sm80 {
+  gpi__product_kernel kernel;
   gpi__sm80_shape shape;
   int parts;
   int staged; /* what leaves by way of shared memory: bits 1 D, 2 AUX */
   int copied; /* in words, as it does not lie at multiples of 16 bytes */
-  int applied; /* alpha is 1 and there is no C: compiled in */
-  gpi__launch launch;
   gpi__sm80_params params; /* all but pointers and scalars */
-  size_t product_bytes; /* of the parts' sums */
-  gpi__pass pass;
-  size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
-  gpi__sums sums;
-  gpi__end_of_reductions reductions; /* of a formula; k is not in parts then */
 } gpi__sm80;
 
 /* >>what may go there */
@@ -27734,7 +27803,7 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
   gpi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m, shape->warps_n);
   gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages, shape->blocks);
   gpi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", sm80->staged, sm80->copied);
-  gpi__append(text, "#define GEMMEPI_APPLIED %d\n", sm80->applied || sm80->parts > 1);
+  gpi__append(text, "#define GEMMEPI_APPLIED %d\n", sm80->kernel.applied || sm80->parts > 1);
   gpi__append(text, "#define GEMMEPI_IN_PARTS %d\n", sm80->parts > 1);
   gpi__append_lines(text, problem);
   gpi__append(text, "#define GEMMEPI_WHOLE %d\n", gpi__half_columns(problem) % GPI__RUN == 0);
@@ -27755,12 +27824,11 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
   char prologue[1536], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gpi__append_sm80_defines(&text, problem, sm80);
-  gpi__name_kernel(&sm80->launch, "gemmepi_sm80_%s%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
+  gpi__name_kernel(&sm80->kernel.launch, "gemmepi_sm80_%s%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
     : gpi__dtype((gemmepi_dtype)dtype)->name,
     gpi__is_scaled_product(problem) ? "_scaled" : "", sm80->shape.tile_m, sm80->shape.tile_n,
     sm80->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, dtype, words));
-  status =
-    gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+  status = gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->kernel.launch);
   if (status == GEMMEPI_COMPILE_ERROR && gpi__is_scaled_product(problem) && context->nvrtc.version < GPI__NVRTC_HAS_SCALED)
     return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of scaled formats; 12.8 and later have",
       context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
@@ -27777,7 +27845,7 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
   sm80->shape = *cut->shape;
   sm80->shape.stages = (short)gpi__sm80_stages(cut->shape, arch);
   sm80->parts = (int)gpi__divide_up(problem->k, gpi__part_k(problem, cut->parts)); /* none empty */
-  sm80->applied = applied;
+  gpi__start_kernel(cut->shape->tile_m, cut->shape->tile_n, applied, &sm80->kernel);
   sm80->staged = gpi__results_of(problem, 16) | wide;
   sm80->copied = sm80->staged - gpi__moved_of(problem, 16);
 }
@@ -27785,7 +27853,7 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
 /* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
  have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
 static unsigned gpi__sm80_asked(const gemmepi_context *context, const gpi__problem *problem, const gpi__sm80 *sm80) {
-  unsigned each = (unsigned)gpi__divide_up(sm80->launch.blocks, context->multiprocessors);
+  unsigned each = (unsigned)gpi__divide_up(sm80->kernel.launch.blocks, context->multiprocessors);
   unsigned needed = gpi__sm80_shared(problem, &sm80->shape, context->arch);
   unsigned least = gpi__chip_of(context->arch)->most_shared / (each + 1) + 16;
   return needed < least ? least / 16 * 16 : needed;
@@ -27812,25 +27880,12 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
   gpi__lay_out_block_scales(problem, params);
   params->epilogue.column_tiles = (unsigned)columns;
   params->epilogue.row_tiles = (unsigned)gpi__divide_up(problem->m, warp_rows);
-  sm80->launch.blocks = (unsigned)(tiles * sm80->parts);
-  sm80->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
-  sm80->launch.threads_y = 1;
-  sm80->launch.shared = gpi__sm80_asked(context, problem, sm80);
-  sm80->partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
+  sm80->kernel.launch.blocks = (unsigned)(tiles * sm80->parts);
+  sm80->kernel.launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
+  sm80->kernel.launch.threads_y = 1;
+  sm80->kernel.launch.shared = gpi__sm80_asked(context, problem, sm80);
+  sm80->kernel.partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
   return GEMMEPI_OK;
-}
-
-/* The sums of each part of k, one after another, in workspace, and what adds them up. */
-static gemmepi_status gpi__build_parts(gemmepi_context *context, const gpi__problem *problem,
-  const gpi__view *part, int applied, gpi__sm80 *sm80) {
-  int64_t elements = gpi__offset(gpi__times(problem->batch, sm80->parts), part->batch_stride, 0);
-  gemmepi_status status;
-  if (elements < 0)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
-  sm80->product_bytes = gpi__bytes_for(elements, sizeof(float));
-  status = gpi__build_pass(context, problem, part, sm80->parts, applied, &sm80->pass);
-  sm80->partial_bytes = sm80->pass.partial_bytes;
-  return status;
 }
 
 /* As a shape that takes it, and parts that are not too many. */
@@ -27840,7 +27895,6 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
   gpi__sm80_cut cut;
   gpi__problem whole = gpi__with_whole_scales(asked), bare;
   const gpi__problem *problem = &whole, *own = &whole; /* own: the kernel's */
-  unsigned row_tiles;
   gemmepi_status status;
   memset(sm80, 0, sizeof *sm80);
   cut.shape = &gpi__sm80_shapes[candidate->shape];
@@ -27855,31 +27909,13 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
   gpi__cut_up_sm80(own, &cut, candidate->applied, context->arch, sm80);
   gpi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.places);
   status = gpi__lay_out_sm80(context, own, sm80);
-  row_tiles = sm80->params.epilogue.row_tiles;
   if (!status)
     status = gpi__get_sm80_kernel(context, own, sm80);
-  if (!status && cut.parts > 1) {
-    status = gpi__build_parts(context, problem, &own->views[GPI__D], candidate->applied, sm80);
-    row_tiles = sm80->pass.params.epilogue.row_tiles;
-  }
-  if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-    status = gpi__build_sums(context, problem, row_tiles, &sm80->sums);
-  if (!status)
-    status = gpi__build_end_of_reductions(context, problem, row_tiles, &sm80->reductions);
-  return status;
-}
-
-static void gpi__sm80_describe(const void *built, gpi__built_details *details) {
-  const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
-  details->launch = &sm80->launch;
-  details->pass = sm80->pass.launch.function ? &sm80->pass.launch : NULL;
-  details->sums = &sm80->sums;
-  details->reductions = &sm80->reductions;
-  details->tile_m = sm80->shape.tile_m;
-  details->tile_n = sm80->shape.tile_n;
-  details->workspace_size = gpi__round_up(sm80->product_bytes, 256) +
-        gpi__round_up(sm80->partial_bytes, 256) + sm80->sums.partial_bytes +
-        sm80->reductions.bytes;
+  if (!status && cut.parts > 1)
+    status = gpi__build_pass_behind(context, problem, &own->views[GPI__D], sm80->parts, &sm80->kernel);
+  return status
+       ? status
+       : gpi__build_behind_kernel(context, problem, sm80->params.epilogue.row_tiles, &sm80->kernel);
 }
 
 /* >>running */
@@ -27890,7 +27926,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
   const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
   gpi__sm80_params params = sm80->params;
   gpi__arguments own;
-  char *partials = gpi__past(workspace, sm80->product_bytes);
+  char *partials = gpi__past(workspace, sm80->kernel.product_bytes);
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
   if (status)
     return status;
@@ -27899,19 +27935,13 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     gpi__point_block_scales(problem, &own, &params);
     arguments = &own;
   }
-  gpi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.places);
-  gpi__point_states(&sm80->reductions, partials, params.places);
+  gpi__point_epilogue(arguments, sm80->kernel.applied, partials, &params.epilogue, params.places);
+  gpi__point_states(&sm80->kernel.reductions, partials, params.places);
   params.a.data = arguments->pointers[GPI__A];
   params.b.data = arguments->pointers[GPI__B];
   if (sm80->parts > 1)
     params.epilogue.d.data = workspace;
-  status = gpi__launch_kernel(context, &sm80->launch, &params, "the product", stream);
-  if (!status && sm80->parts > 1)
-    status = gpi__run_pass(context, &sm80->pass, arguments, workspace, partials, stream);
-  if (!status)
-    status = gpi__run_sums(context, &sm80->sums, arguments, partials, gpi__past(partials, sm80->partial_bytes), stream);
-  return status ? status
-        : gpi__run_end_of_reductions(context, &sm80->reductions, arguments, partials, stream);
+  return gpi__run_product_kernel(context, &sm80->kernel, &params, arguments, workspace, stream);
 }
 
 /* >>in words */
@@ -27920,8 +27950,8 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
   const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
   const gpi__sm80_shape *shape = &sm80->shape;
   gpi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-    sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
-    sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+    sm80->kernel.launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->kernel.launch.blocks,
+    sm80->kernel.launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
   if (sm80->parts > 1)
     gpi__append(text, ", k in %d parts", sm80->parts);
   gpi__append(text, "\n");
@@ -27929,9 +27959,7 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
   gpi__explain_block_scales(problem, text);
   if (gpi__has_f16_sums(shape))
     gpi__append(text, "  sums of each 64 of k in F16 go to sums in F32\n");
-  gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
-  gpi__explain_sums(text, &sm80->sums);
-  gpi__explain_reductions(text, &sm80->reductions);
+  gpi__explain_behind_kernel(text, &sm80->kernel, "the sum of k's parts, ");
 }
 
 /* >>the engine */
@@ -27983,7 +28011,6 @@ static const gpi__engine gpi__sm80_engine = {"sm80",
         GPI__SHAPES(gpi__sm80_shapes),
         gpi__sm80_estimate,
         GPI__HAS_SM80 ? gpi__sm80_build : NULL,
-        gpi__sm80_describe,
         gpi__sm80_explain,
         GPI__HAS_SM80 ? gpi__sm80_run : NULL};
 /* The kernel of the route fused for small products, gemm_small.cu: where rows or columns are few, or all is. Its warps read A and B
@@ -28007,14 +28034,7 @@ static const gpi__small_shape gpi__small_shapes[] = {
   {1, 64, 1, 8, 4, 1},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
 };
 
-typedef struct gpi__small {
-  gpi__small_shape shape;
-  int applied; /* alpha is 1 and there is no C: compiled in */
-  gpi__launch launch;
-  gpi__plain_params params; /* all but pointers and scalars */
-  size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
-  gpi__sums sums;
-} gpi__small;
+typedef gpi__tiled_kernel gpi__small;
 
 /* >>what may go there */
 
@@ -28100,14 +28120,35 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
 
 /* >>building */
 
+/* The defines of a kernel of tiles, but for those of its own. */
+static void gpi__append_tile_defines(gpi__text *text, const gpi__problem *problem, int scale_b, int tile_m,
+  int tile_n, int applied) {
+  gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, scale_b);
+  gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n", gpi__type_name(problem, GPI__A), applied);
+  gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", tile_m, tile_n);
+}
+
 /* problem: as gpi__small_problem has it */
 static void gpi__append_small_defines(gpi__text *text, const gpi__problem *problem, const gpi__small_shape *shape, int applied) {
-  gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, 0);
-  gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n", gpi__type_name(problem, GPI__A), applied);
-  gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+  gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, applied);
   gpi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
   gpi__append(text, "#define GEMMEPI_WARPS %d\n#define GEMMEPI_PARTS %d\n", shape->warps, shape->parts);
   gpi__append_lines(text, problem);
+}
+
+/* What gemm_small.cu and gemm_outer.cu have in common: the kernel by its prologue, and what is behind it. */
+static gemmepi_status gpi__finish_small(gemmepi_context *context, const gpi__problem *problem,
+  const char *prologue, const char *parts, int is_outer, gpi__small *small) {
+  gpi__product_kernel *kernel = &small->kernel;
+  gemmepi_status status;
+  char words[160];
+  gpi__name_kernel(&kernel->launch, "gemmepi_%s_%s_%dx%d%s%s", is_outer ? "outer" : "small",
+    gpi__type_name(problem, GPI__A), kernel->tile_m, kernel->tile_n, parts,
+    gpi__name_of_epilogue(problem, problem->common, words));
+  status = gpi__get_product_kernel(context, problem, is_outer ? "gemm_outer.cu" : "gemm_small.cu", prologue,
+    is_outer ? "gemmepi_outer" : "gemmepi_small", &kernel->launch);
+  return status ? status
+        : gpi__build_behind_kernel(context, problem, small->params.epilogue.row_tiles, kernel);
 }
 
 static gemmepi_status gpi__small_build(gemmepi_context *context, const gpi__problem *problem,
@@ -28115,63 +28156,30 @@ static gemmepi_status gpi__small_build(gemmepi_context *context, const gpi__prob
   gpi__problem own = gpi__small_problem(problem);
   gpi__small *small = (gpi__small *)built;
   const gpi__small_shape *shape = &gpi__small_shapes[candidate->shape];
-  char prologue[1536], words[160];
+  char prologue[1536];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(small, 0, sizeof *small);
-  small->shape = *shape;
-  small->applied = candidate->applied;
-  status = gpi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, 32 * shape->warps, &small->launch, &small->params);
-  if (!status && small->launch.blocks > (unsigned)(INT_MAX / shape->parts))
-    status = gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &small->kernel);
+  status = gpi__lay_out_tiles(&own, 32 * shape->warps, shape->parts, &small->kernel, &small->params);
   if (status)
     return status;
-  small->launch.blocks *= (unsigned)shape->parts;
-  small->partial_bytes = gpi__line_bytes(problem, small->params.epilogue.row_tiles);
   gpi__append_small_defines(&text, &own, shape, candidate->applied);
-  gpi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s%s", gpi__type_name(problem, GPI__A),
-    shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, problem->common, words));
-  status =
-    gpi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
-  if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-    status = gpi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
-  return status;
+  return gpi__finish_small(context, problem, prologue, shape->parts > 1 ? "_parts" : "", 0, small);
 }
 
-static void gpi__small_describe(const void *built, gpi__built_details *details) {
-  const gpi__small *small = (const gpi__small *)built;
-  details->launch = &small->launch;
-  details->pass = NULL;
-  details->sums = &small->sums;
-  details->tile_m = small->shape.tile_m;
-  details->tile_n = small->shape.tile_n;
-  details->workspace_size = gpi__round_up(small->partial_bytes, 256) + small->sums.partial_bytes;
-}
+/* >>in words */
 
-/* >>running, and in words */
-
-/* The primary context is current. */
-static gemmepi_status gpi__small_run(const gemmepi_context *context, const gpi__problem *problem,
-  const void *built, const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-  const gpi__small *small = (const gpi__small *)built;
-  gpi__plain_params params = small->params;
-  gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
-  gpi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.places);
-  params.a.data = arguments->pointers[GPI__A];
-  params.b.data = arguments->pointers[GPI__B];
-  if (!status)
-    status = gpi__launch_kernel(context, &small->launch, &params, "the product", stream);
-  if (!status)
-    status = gpi__run_sums(context, &small->sums, arguments, workspace, gpi__past(workspace, small->partial_bytes), stream);
-  return status;
+static void gpi__explain_tiles(gpi__text *text, const void *built, const char *threads) {
+  const gpi__product_kernel *kernel = (const gpi__product_kernel *)built;
+  gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads%s, tiles of %d x %d\n",
+    kernel->launch.name, kernel->launch.blocks, kernel->launch.threads_x, threads, kernel->tile_m, kernel->tile_n);
+  gpi__explain_behind_kernel(text, kernel, "");
 }
 
 static void gpi__small_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
-  const gpi__small *small = (const gpi__small *)built;
   (void)problem;
-  gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads that divide k, tiles of %d x %d\n",
-    small->launch.name, small->launch.blocks, small->launch.threads_x, small->shape.tile_m, small->shape.tile_n);
-  gpi__explain_sums(text, &small->sums);
+  gpi__explain_tiles(text, built, " that divide k");
 }
 
 /* >>the engine */
@@ -28193,9 +28201,8 @@ static const gpi__engine gpi__small_engine = {"small",
         GPI__SHAPES(gpi__small_shapes),
         gpi__small_estimate,
         GPI__HAS_SM80 ? gpi__small_build : NULL,
-        gpi__small_describe,
         gpi__small_explain,
-        GPI__HAS_SM80 ? gpi__small_run : NULL};
+        GPI__HAS_SM80 ? gpi__run_tiles : NULL};
 /* The kernels of the route fused for rows of BF16 or F16 and weights of few bits, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
  read the weights as they are stored, in I8 with scales, or in 4 or 8 bits of which a text makes 16 (weights_made.h), so that memory gives a half
  or a fourth of what it would of 16 bits. They take weights that are contiguous along k, as nn.Linear has them, and A's rows likewise. */
@@ -28471,14 +28478,11 @@ static const gpi__weights_shape gpi__weights_shapes[] = {
 };
 
 typedef struct gpi__weights {
+  gpi__product_kernel kernel;
   gpi__weights_shape shape;
   int stages;
-  int applied; /* alpha is 1 and there is no C: compiled in */
-  gpi__launch launch;
   gpi__weights_params
     params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
-  size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
-  gpi__sums sums;
 } gpi__weights;
 
 /* >>what may go there */
@@ -28641,19 +28645,12 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
 
 /* >>building */
 
-static void gpi__append_weights_defines(gpi__text *text, const gpi__problem *problem,
-  const gpi__weights_shape *shape, int stages, int applied) {
-  gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, problem->views[GPI__B].scale);
-  gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n", gpi__type_name(problem, GPI__A), applied);
-  gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
-  gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
-  gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
-}
-
 /* All that is before the kernel's text. */
 static void gpi__append_weights_prologue(gpi__text *text, const gpi__problem *problem,
   const gpi__weights_shape *shape, int stages, int applied) {
-  gpi__append_weights_defines(text, problem, shape, stages, applied);
+  gpi__append_tile_defines(text, problem, problem->views[GPI__B].scale, shape->tile_m, shape->tile_n, applied);
+  gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
+  gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
   if (gpi__made_b(problem))
     gpi__append_made(text, gpi__made_b(problem), problem->views[GPI__B].dtype, problem->views[GPI__A].dtype);
 }
@@ -28662,7 +28659,7 @@ static void gpi__name_weights(const gpi__problem *problem, gpi__weights *weights
   static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
   const gpi__weights_shape *shape = &weights->shape;
   char words[160];
-  gpi__name_kernel(&weights->launch, "gemmepi_weights_%s_%s%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
+  gpi__name_kernel(&weights->kernel.launch, "gemmepi_weights_%s_%s%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
     gpi__made_b(problem) ? gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name : "i8",
     gpi__made_b(problem) ? "_made" : scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "",
     shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, problem->common, words));
@@ -28673,16 +28670,16 @@ static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gp
   gpi__text counted = gpi__text_in(NULL, 0), text;
   gemmepi_status status;
   char *prologue;
-  gpi__append_weights_prologue(&counted, problem, shape, weights->stages, weights->applied);
+  gpi__append_weights_prologue(&counted, problem, shape, weights->stages, weights->kernel.applied);
   prologue = (char *)gpi__new(&context->allocator, counted.length + 1);
   if (!prologue)
     return GEMMEPI_OUT_OF_MEMORY;
   text = gpi__text_in(prologue, counted.length + 1);
-  gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->applied);
+  gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->kernel.applied);
   gpi__name_weights(problem, weights);
   status =
     gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu",
-      prologue, "gemmepi_weights", &weights->launch);
+      prologue, "gemmepi_weights", &weights->kernel.launch);
   gpi__delete(&context->allocator, prologue);
   return status;
 }
@@ -28693,7 +28690,7 @@ static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gp
 static int gpi__weights_are_ahead(const gemmepi_context *context, const gpi__problem *problem, const gpi__weights *weights) {
   int64_t step = (int64_t)gpi__weights_step(problem, &weights->shape) * weights->shape.parts;
   return gpi__chip_has(context->arch, GPI__OVERLAPS) &&
-     (2 * (int64_t)weights->launch.blocks <= context->multiprocessors || problem->k >= 2 * step * (weights->stages - 1));
+     (2 * (int64_t)weights->kernel.launch.blocks <= context->multiprocessors || problem->k >= 2 * step * (weights->stages - 1));
 }
 
 /* What TMA loads. */
@@ -28727,36 +28724,20 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
   memset(weights, 0, sizeof *weights);
   weights->shape = *shape;
   weights->stages = gpi__weights_stages(problem, shape, context->arch);
-  weights->applied = candidate->applied;
-  status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, 32 * GPI__WEIGHTS_WARPS,
-    &weights->launch, &weights->params.plain);
-  if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
-    status = gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &weights->kernel);
+  status = gpi__lay_out_tiles(problem, 32 * GPI__WEIGHTS_WARPS, shape->parts, &weights->kernel, &weights->params.plain);
   if (!status && shape->wgmma)
     status = gpi__weights_maps(context, problem, weights);
   if (status)
     return status;
-  weights->launch.blocks *= (unsigned)shape->parts;
-  weights->launch.threads_x += gpi__weights_loaders(problem, shape);
+  weights->kernel.launch.threads_x += gpi__weights_loaders(problem, shape);
   weights->params.plain.ahead = gpi__weights_are_ahead(context, problem, weights);
-  weights->launch.shared = (unsigned)weights->stages * gpi__weights_stage(problem, shape);
+  weights->kernel.launch.shared = (unsigned)weights->stages * gpi__weights_stage(problem, shape);
   if (gpi__made_b(problem))
     gpi__fill_made(gpi__made_b(problem), weights->params.made);
-  weights->partial_bytes = gpi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
   status = gpi__get_weights_kernel(context, problem, weights);
-  if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-    status = gpi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
-  return status;
-}
-
-static void gpi__weights_describe(const void *built, gpi__built_details *details) {
-  const gpi__weights *weights = (const gpi__weights *)built;
-  details->launch = &weights->launch;
-  details->pass = NULL;
-  details->sums = &weights->sums;
-  details->tile_m = weights->shape.tile_m;
-  details->tile_n = weights->shape.tile_n;
-  details->workspace_size = gpi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
+  return status ? status
+        : gpi__build_behind_kernel(context, problem, weights->params.plain.epilogue.row_tiles, &weights->kernel);
 }
 
 /* >>running, and in words */
@@ -28770,7 +28751,7 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
   int result = 0;
   memcpy(params, &weights->params, sizeof *params);
-  gpi__point_epilogue(arguments, weights->applied, workspace, &params->plain.epilogue, params->plain.places);
+  gpi__point_epilogue(arguments, weights->kernel.applied, workspace, &params->plain.epilogue, params->plain.places);
   params->plain.a.data = arguments->pointers[GPI__A];
   params->plain.b.data = arguments->pointers[GPI__B];
   if (gpi__made_b(problem))
@@ -28781,23 +28762,22 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
     result = gpi__point_map(&context->driver, &params->b, params->plain.b.data);
   if (result)
     return gpi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
-  if (!status)
-    status = gpi__launch_kernel(context, &weights->launch, weights->shape.wgmma || gpi__made_b(problem) ? (void *)params
-      : (void *)&params->plain, "the product", stream);
-  if (!status)
-    status = gpi__run_sums(context, &weights->sums, arguments, workspace, gpi__past(workspace, weights->partial_bytes), stream);
-  return status;
+  return status
+       ? status
+       : gpi__run_product_kernel(context, &weights->kernel,
+         weights->shape.wgmma || gpi__made_b(problem) ? (void *)params : (void *)&params->plain, arguments, workspace, stream);
 }
 
 static void gpi__weights_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
   const gpi__weights *weights = (const gpi__weights *)built;
   gpi__append(text, "  %s: product and epilogue, weights %s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-    weights->launch.name, gpi__made_b(problem) ? "made of b's formula in registers" : "read as bytes",
-    weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m, weights->shape.tile_n, weights->stages);
+    weights->kernel.launch.name, gpi__made_b(problem) ? "made of b's formula in registers" : "read as bytes",
+    weights->kernel.launch.blocks, weights->kernel.launch.threads_x, weights->shape.tile_m,
+    weights->shape.tile_n, weights->stages);
   if (weights->shape.parts > 1)
     gpi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
   gpi__append(text, "\n");
-  gpi__explain_sums(text, &weights->sums);
+  gpi__explain_behind_kernel(text, &weights->kernel, "");
 }
 
 /* >>the engine */
@@ -28819,7 +28799,6 @@ static const gpi__engine gpi__weights_engine = {"weights",
         GPI__SHAPES(gpi__weights_shapes),
         gpi__weights_estimate,
         GPI__HAS_SM80 ? gpi__weights_build : NULL,
-        gpi__weights_describe,
         gpi__weights_explain,
         GPI__HAS_SM80 ? gpi__weights_run : NULL};
 /* The kernel of the route fused for products whose k is short, gemm_outer.cu: each thread adds up runs of its own. TF32 is multiplied as
@@ -28834,7 +28813,7 @@ typedef struct gpi__outer_shape {
 
 static const gpi__outer_shape gpi__outer_shapes[] = {{8, 256}, {32, 64}, {128, 16}};
 
-typedef gpi__small gpi__outer; /* of whose shape it has a tile */
+typedef gpi__tiled_kernel gpi__outer;
 
 /* >>what may go there */
 
@@ -28855,10 +28834,6 @@ static const char *gpi__outer_rule(const gemmepi_context *context, const gpi__pr
 static const char *gpi__outer_varies(const gpi__problem *problem) {
   (void)problem;
   return "BATCH_INVARIANT: one kernel runs all m";
-}
-
-static unsigned gpi__outer_threads(const gpi__problem *problem, const gpi__outer_shape *shape) {
-  return (unsigned)(shape->tile_m * (shape->tile_n / gpi__halves_in(problem) / GPI__RUN));
 }
 
 /* >>how long it takes */
@@ -28885,9 +28860,7 @@ static double gpi__outer_microseconds(const gemmepi_context *context, const gpi_
 /* >>building */
 
 static void gpi__append_outer_defines(gpi__text *text, const gpi__problem *problem, const gpi__outer_shape *shape, int applied) {
-  gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, 0);
-  gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n", gpi__type_name(problem, GPI__A), applied);
-  gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+  gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, applied);
   gpi__append_lines(text, problem);
 }
 
@@ -28895,36 +28868,22 @@ static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__prob
   const gpi__candidate *candidate, void *built) {
   gpi__outer *outer = (gpi__outer *)built;
   const gpi__outer_shape *shape = &gpi__outer_shapes[candidate->shape];
-  char prologue[1536], words[160];
+  int threads = shape->tile_m * (shape->tile_n / gpi__halves_in(problem) / GPI__RUN);
+  char prologue[1536];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(outer, 0, sizeof *outer);
-  outer->shape.tile_m = shape->tile_m;
-  outer->shape.tile_n = shape->tile_n;
-  outer->applied = candidate->applied;
-  status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n,
-    (int)gpi__outer_threads(problem, shape), &outer->launch, &outer->params);
+  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &outer->kernel);
+  status = gpi__lay_out_tiles(problem, threads, 1, &outer->kernel, &outer->params);
   if (status)
     return status;
-  outer->partial_bytes = gpi__line_bytes(problem, outer->params.epilogue.row_tiles);
   gpi__append_outer_defines(&text, problem, shape, candidate->applied);
-  gpi__name_kernel(&outer->launch, "gemmepi_outer_%s_%dx%d%s", gpi__type_name(problem, GPI__A),
-    shape->tile_m, shape->tile_n, gpi__name_of_epilogue(problem, problem->common, words));
-  status =
-    gpi__get_product_kernel(context, problem, "gemm_outer.cu", prologue, "gemmepi_outer", &outer->launch);
-  if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-    status = gpi__build_sums(context, problem, outer->params.epilogue.row_tiles, &outer->sums);
-  return status;
+  return gpi__finish_small(context, problem, prologue, "", 1, outer);
 }
 
-/* >>in words */
-
 static void gpi__outer_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
-  const gpi__outer *outer = (const gpi__outer *)built;
   (void)problem;
-  gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads, tiles of %d x %d\n",
-    outer->launch.name, outer->launch.blocks, outer->launch.threads_x, outer->shape.tile_m, outer->shape.tile_n);
-  gpi__explain_sums(text, &outer->sums);
+  gpi__explain_tiles(text, built, "");
 }
 
 /* >>the engine */
@@ -28942,9 +28901,8 @@ static const gpi__engine gpi__outer_engine = {"outer",
         GPI__SHAPES(gpi__outer_shapes),
         gpi__outer_estimate,
         GPI__HAS_SM80 ? gpi__outer_build : NULL,
-        gpi__small_describe,
         gpi__outer_explain,
-        GPI__HAS_SM80 ? gpi__small_run : NULL};
+        GPI__HAS_SM80 ? gpi__run_tiles : NULL};
 
 #define GPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights) X(sm90_fp8) X(outer)
 
@@ -28953,6 +28911,7 @@ static const gpi__engine gpi__outer_engine = {"outer",
 
 /* What an engine has built. */
 typedef union gpi__built {
+  gpi__product_kernel kernel;
   GPI__ENGINES(GPI__BUILT_OF)
 } gpi__built;
 
@@ -30487,13 +30446,7 @@ static void gpi__split_explain(const gpi__matmul_plan *plan, const char *kernel,
 #define GPI__PLAIN_TILE    64 /* gemm_plain.cu: rows and columns of a block's tile */
 #define GPI__PLAIN_THREADS 128
 
-typedef struct gpi__plain {
-  gpi__launch launch;
-  gpi__plain_params params; /* all but pointers and scalars */
-  gpi__pass pass; /* of GATED, and where scales are found */
-  gpi__sums sums;
-  size_t partial_bytes, product_bytes;
-} gpi__plain;
+typedef gpi__tiled_kernel gpi__plain;
 
 /* Whether a tile lacks what the epilogue needs of a row: the other half, or the rest of 128 columns. */
 static int gpi__plain_has_pass(const gpi__problem *problem) {
@@ -30542,18 +30495,7 @@ static gemmepi_status gpi__lay_out_group_tiles(const gpi__problem *problem, gpi_
   columns = gpi__divide_up(gpi__half_columns(problem), width);
   parts = gpi__most_parts(problem, GPI__PLAIN_TILE);
   tiles = gpi__offset(gpi__offset(parts, columns, 0), problem->grouping.is_of_k ? rows : 1, 0);
-  if (tiles <= 0 || tiles > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-  plain->launch.blocks = (unsigned)tiles;
-  plain->launch.threads_x = GPI__PLAIN_THREADS;
-  plain->launch.threads_y = 1;
-  gpi__fill_epilogue(problem, &plain->params.epilogue, plain->params.places);
-  plain->params.epilogue.row_tiles = (unsigned)rows;
-  plain->params.epilogue.column_tiles = (unsigned)columns;
-  plain->params.a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
-  plain->params.b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
-  plain->params.k = problem->k;
-  return GEMMEPI_OK;
+  return gpi__fill_tiles(problem, tiles, columns, GPI__PLAIN_THREADS, &plain->kernel, &plain->params);
 }
 
 static void gpi__append_plain_defines(gpi__text *text, const gpi__problem *problem) {
@@ -30572,36 +30514,29 @@ static void gpi__append_plain_defines(gpi__text *text, const gpi__problem *probl
 static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gpi__problem *problem, gpi__plain *plain) {
   char prologue[1536], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
-  gemmepi_status status = problem->grouping.groups
+  gemmepi_status status;
+  gpi__start_kernel(GPI__PLAIN_TILE, GPI__PLAIN_TILE, 0, &plain->kernel);
+  status = problem->grouping.groups
         ? gpi__lay_out_group_tiles(problem, plain)
-        : gpi__lay_out_tiles(problem, GPI__PLAIN_TILE, GPI__PLAIN_TILE, GPI__PLAIN_THREADS, &plain->launch, &plain->params);
+        : gpi__lay_out_tiles(problem, GPI__PLAIN_THREADS, 1, &plain->kernel, &plain->params);
   if (status)
     return status;
-  plain->partial_bytes = gpi__line_bytes(problem, plain->params.epilogue.row_tiles);
   gpi__append_plain_defines(&text, problem);
-  gpi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s%s", gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
-    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, gpi__name_of_grouping(problem),
-    gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
+  gpi__name_kernel(&plain->kernel.launch, "gemmepi_plain_%s_%s%s%s",
+    gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name,
+    gpi__name_of_grouping(problem), gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
   if (GPI__FORMULA(problem))
-    return gpi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain", gpi__get_kernel, &plain->launch);
-  return gpi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
+    return gpi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
+      gpi__get_kernel, &plain->kernel.launch);
+  return gpi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->kernel.launch);
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
 static gemmepi_status gpi__build_plain_and_pass(gemmepi_context *context, const gpi__problem *problem, gpi__plain *plain) {
   gpi__problem bare = gpi__bare_problem(problem), rest = *problem;
-  const gpi__view *product = &bare.views[GPI__D];
   gemmepi_status status = gpi__build_plain_kernel(context, &bare, plain);
-  int64_t elements = gpi__offset(problem->batch, product->batch_stride, 0);
-  if (!status && elements < 0)
-    status = gpi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
-  if (status)
-    return status;
-  plain->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
   rest.views[GPI__A].scale = rest.views[GPI__B].scale = 0;
-  status = gpi__build_pass(context, &rest, product, 1, 0, &plain->pass);
-  plain->partial_bytes = plain->pass.partial_bytes;
-  return status;
+  return status ? status : gpi__build_pass_behind(context, &rest, &bare.views[GPI__D], 1, &plain->kernel);
 }
 
 static gemmepi_status gpi__plain_build(gpi__matmul_plan *plan, const gpi__candidate *candidate) {
@@ -30613,61 +30548,28 @@ static gemmepi_status gpi__plain_build(gpi__matmul_plan *plan, const gpi__candid
   memset(plain, 0, sizeof *plain);
   status = gpi__plain_has_pass(problem) ? gpi__build_plain_and_pass(context, problem, plain)
         : gpi__build_plain_kernel(context, problem, plain);
-  if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-    status = gpi__build_sums(context, problem, plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
-      : plain->params.epilogue.row_tiles, &plain->sums);
-  plan->workspace_size = gpi__round_up(plain->product_bytes, 256) +
-        gpi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
-  return status;
-}
-
-static gemmepi_status gpi__run_plain(const gemmepi_context *context, const gpi__problem *problem,
-  const gpi__plain *plain, const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-  gpi__plain_params params = plain->params;
-  char *partials = gpi__past(workspace, plain->product_bytes);
-  char *between = gpi__past(partials, plain->partial_bytes);
-  int has_pass = plain->pass.launch.function != NULL;
-  gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
-  if (problem->grouping.groups)
-    params.groups = arguments->groups;
-  gpi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.places);
-  params.a.data = arguments->pointers[GPI__A];
-  params.b.data = arguments->pointers[GPI__B];
-  if (has_pass) { /* a bare product, into workspace */
-    params.epilogue.d.data = workspace;
-    params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
-  }
   if (!status)
-    status = gpi__launch_kernel(context, &plain->launch, &params, "the product", stream);
-  if (!status && has_pass)
-    status = gpi__run_pass(context, &plain->pass, arguments, workspace, partials, stream);
-  if (!status)
-    status = gpi__run_sums(context, &plain->sums, arguments, partials, between, stream);
+    status = gpi__build_behind_kernel(context, problem, plain->params.epilogue.row_tiles, &plain->kernel);
+  plan->workspace_size = gpi__kernel_workspace(&plain->kernel);
   return status;
 }
 
 static gemmepi_status gpi__plain_run(const gpi__matmul_plan *plan, const gpi__arguments *arguments,
   char *workspace, gemmepi_stream stream) {
-  return gpi__run_plain(plan->base.context, &plan->problem, (const gpi__plain *)plan->built, arguments, workspace, stream);
+  return gpi__run_tiles(plan->base.context, &plan->problem, plan->built, arguments, workspace, stream);
 }
 
 /* >>in words */
 
 static void gpi__plain_describe(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
-  const gpi__plain *plain = (const gpi__plain *)plan->built;
-  memcpy(details->kernel, plain->launch.name, sizeof details->kernel);
-  details->tile_m = details->tile_n = GPI__PLAIN_TILE;
-  details->launches = 1 + (plain->pass.launch.function != NULL) + gpi__amax_count(&plan->problem) +
-        gpi__sums_launches(&plain->sums);
+  gpi__describe_product_kernel(&plan->problem, (const gpi__product_kernel *)plan->built, details);
 }
 
 static void gpi__plain_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
-  const gpi__plain *plain = (const gpi__plain *)plan->built;
-  const gpi__launch *launch = &plain->launch, *pass = &plain->pass.launch;
+  const gpi__product_kernel *built = (const gpi__product_kernel *)plan->built;
   gpi__append(text, "  %s: product%s, %u blocks of %u threads\n", kernel,
-    pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
-  gpi__explain_pass(text, pass, "");
-  gpi__explain_sums(text, &plain->sums);
+    built->product_bytes ? ", into workspace" : " and epilogue", built->launch.blocks, built->launch.threads_x);
+  gpi__explain_behind_kernel(text, built, "");
 }
 /* The route fused: product and epilogue in one kernel of ours, by the engine and shape of the least estimate, and the operands that
  are copied for it first. */
@@ -30881,16 +30783,9 @@ static gemmepi_status gpi__build_fused(gemmepi_context *context, const gpi__prob
   return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);
 }
 
-static gpi__built_details gpi__describe_built(const gpi__fused *fused) {
-  gpi__built_details details;
-  memset(&details, 0, sizeof details);
-  fused->engine->describe(&fused->built, &details);
-  return details;
-}
-
 static size_t gpi__fused_workspace(const gpi__fused *fused) {
   return gpi__round_up(fused->packs[0].bytes, 256) + gpi__round_up(fused->packs[1].bytes, 256) +
-     gpi__describe_built(fused).workspace_size;
+     gpi__kernel_workspace(&fused->built.kernel);
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
@@ -30955,14 +30850,9 @@ static gemmepi_status gpi__fused_run(const gpi__matmul_plan *plan, const gpi__ar
 
 static void gpi__fused_describe(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
   const gpi__fused *fused = (const gpi__fused *)plan->built;
-  gpi__built_details inside = gpi__describe_built(fused);
-  memcpy(details->kernel, inside.launch->name, sizeof details->kernel);
-  details->tile_m = inside.tile_m;
-  details->tile_n = inside.tile_n;
-  details->launches = 1 + (inside.pass != NULL) + gpi__amax_count(&plan->problem) +
-        (fused->packs[0].launch.function != NULL) +
-        (fused->packs[1].launch.function != NULL) + gpi__sums_launches(inside.sums) +
-        (inside.reductions ? gpi__reductions_launches(inside.reductions) : 0);
+  gpi__describe_product_kernel(&plan->problem, &fused->built.kernel, details);
+  details->launches +=
+    (fused->packs[0].launch.function != NULL) + (fused->packs[1].launch.function != NULL);
 }
 
 /* Says how much of the chip's shared memory a block asks for, and how many blocks a multiprocessor has room for by that. From 8.0 on the system
@@ -34847,6 +34737,7 @@ typedef struct gpi__grouped_plan {
   int tile, low, columns, band; /* of parts, as groups.cu takes them */
   size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
   union {
+    gpi__product_kernel kernel;
     gpi__sm90 sm90;
     gpi__plain plain;
   } built;
@@ -35486,13 +35377,13 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
   if (status)
     return status;
   if (plan->route == GEMMEPI_ROUTE_PLAIN)
-    return gpi__run_plain(context, &plan->inner, &plan->built.plain, &own, NULL, stream);
+    return gpi__run_tiles(context, &plan->inner, &plan->built, &own, NULL, stream);
   if (gpi__adds_as_residual(&plan->problem)) {
     own.pointers[GPI__RESIDUAL] = own.pointers[GPI__C];
     own.uses_c = 0;
     own.beta = 0;
   }
-  return plan->engine->run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
+  return plan->engine->run(context, &plan->inner, &plan->built, &own, NULL, stream);
 }
 
 /* >>runs */
@@ -35558,16 +35449,9 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 
 static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details *details) {
   const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
-  const gpi__launch *launch = plan->route == GEMMEPI_ROUTE_FUSED   ? &plan->built.sm90.launch
-        : plan->route == GEMMEPI_ROUTE_PLAIN ? &plan->built.plain.launch
-        : NULL;
   details->route = plan->route;
-  if (launch) {
-    memcpy(details->kernel, launch->name, sizeof details->kernel);
-    details->tile_m =
-      plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GPI__PLAIN_TILE;
-    details->tile_n =
-      plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GPI__PLAIN_TILE;
+  if (plan->route == GEMMEPI_ROUTE_FUSED || plan->route == GEMMEPI_ROUTE_PLAIN) {
+    gpi__describe_product_kernel(&plan->problem, &plan->built.kernel, details);
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
         (plan->maps.function != NULL) + (plan->sums.function != NULL);
     if (plan->around)
@@ -35607,7 +35491,7 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base, cons
     plan->engine->explain(&plan->inner, &plan->built.sm90, text);
   else
     gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details->kernel,
-      plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);
+      plan->built.kernel.launch.blocks, plan->built.kernel.launch.threads_x);
   gpi__explain_tuned(text, &plan->tuned, "tuned");
   if (plan->applied)
     gpi__append(text, "  runs with alpha or C have a kernel of their own\n");

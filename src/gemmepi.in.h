@@ -188,6 +188,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/parts/inside.h"
 #include "product/parts/pass.h"
 #include "product/parts/reductions.h"
+#include "product/parts/product_kernel.h"
 #include "product/parts/composed.h"
 #include "product/parts/found_scale.h"
 #include "product/parts/operand_copy.h"

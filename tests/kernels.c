@@ -1329,9 +1329,9 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     normalise(&desc, name, &problem);
     if (!gpi__weights_shape_accepts(&problem, cut, 90))
         return;
-    gpi__append_weights_defines(&defines, &problem, cut,
-                                gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80),
-                                applied);
+    gpi__append_weights_prologue(&defines, &problem, cut,
+                                 gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80),
+                                 applied);
     note_layout(&weights, shape, 2);
     add(cut->wgmma ? &weights_wgmma : cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
@@ -2119,8 +2119,8 @@ static int append_inside_defines(const family *of, const gpi__problem *problem, 
         const gpi__weights_shape *cut = &gpi__weights_shapes[shape];
         if (gpi__leaves_states(problem) || !gpi__weights_shape_accepts(problem, cut, 90))
             return 0;
-        gpi__append_weights_defines(defines, problem, cut,
-                                    gpi__weights_stages(problem, cut, cut->wgmma ? 90 : 80), applied);
+        gpi__append_weights_prologue(defines, problem, cut,
+                                     gpi__weights_stages(problem, cut, cut->wgmma ? 90 : 80), applied);
     } else if (of == &outer_inside) {
         if (gpi__leaves_states(problem))
             return 0;

@@ -7,16 +7,9 @@
 
 static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details *details) {
     const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
-    const gpi__launch *launch = plan->route == GEMMEPI_ROUTE_FUSED   ? &plan->built.sm90.launch
-                                : plan->route == GEMMEPI_ROUTE_PLAIN ? &plan->built.plain.launch
-                                                                     : NULL;
     details->route = plan->route;
-    if (launch) {
-        memcpy(details->kernel, launch->name, sizeof details->kernel);
-        details->tile_m =
-            plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GPI__PLAIN_TILE;
-        details->tile_n =
-            plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GPI__PLAIN_TILE;
+    if (plan->route == GEMMEPI_ROUTE_FUSED || plan->route == GEMMEPI_ROUTE_PLAIN) {
+        gpi__describe_product_kernel(&plan->problem, &plan->built.kernel, details);
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
                             (plan->maps.function != NULL) + (plan->sums.function != NULL);
         if (plan->around)
@@ -59,7 +52,7 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base,
         plan->engine->explain(&plan->inner, &plan->built.sm90, text);
     else
         gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details->kernel,
-                    plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);
+                    plan->built.kernel.launch.blocks, plan->built.kernel.launch.threads_x);
     gpi__explain_tuned(text, &plan->tuned, "tuned");
     if (plan->applied)
         gpi__append(text, "  runs with alpha or C have a kernel of their own\n");

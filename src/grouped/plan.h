@@ -31,6 +31,7 @@ typedef struct gpi__grouped_plan {
     int tile, low, columns, band;                    /* of parts, as groups.cu takes them */
     size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
     union {
+        gpi__product_kernel kernel;
         gpi__sm90 sm90;
         gpi__plain plain;
     } built;

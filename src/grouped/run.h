@@ -162,13 +162,13 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
     if (status)
         return status;
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
-        return gpi__run_plain(context, &plan->inner, &plan->built.plain, &own, NULL, stream);
+        return gpi__run_tiles(context, &plan->inner, &plan->built, &own, NULL, stream);
     if (gpi__adds_as_residual(&plan->problem)) {
         own.pointers[GPI__RESIDUAL] = own.pointers[GPI__C];
         own.uses_c = 0;
         own.beta = 0;
     }
-    return plan->engine->run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
+    return plan->engine->run(context, &plan->inner, &plan->built, &own, NULL, stream);
 }
 
 /* >>runs */

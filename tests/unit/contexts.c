@@ -253,15 +253,13 @@ static int blocks_of(gemmepi_context *context) {
     gemmepi_matmul_desc desc = fused_product();
     gemmepi_plan *plan;
     const gpi__fused *fused;
-    gpi__built_details built;
     int blocks;
     desc.m = desc.n = 4096;
     plan = plan_on(context, &desc, GEMMEPI_ROUTE_FUSED);
     if (!plan)
         return 0;
     fused = (const gpi__fused *)matmul_of(plan)->built;
-    fused->engine->describe(&fused->built, &built);
-    blocks = (int)built.launch->blocks;
+    blocks = (int)fused->built.kernel.launch.blocks;
     gemmepi_plan_destroy(plan);
     return blocks;
 }

@@ -296,11 +296,13 @@ static void blocks_are_shared_out_evenly(void) {
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
         if (planned_plan(&p)) {
             const gpi__sm80 *mma = &((const gpi__fused *)matmul_of(p.plan)->built)->built.sm80;
-            const gpi__launch *pass = &mma->pass.launch;
-            unsigned room = gpi__chip_of(90)->most_shared / (mma->launch.shared ? mma->launch.shared : 1);
+            const gpi__launch *pass = &mma->kernel.pass.launch;
+            unsigned room =
+                gpi__chip_of(90)->most_shared / (mma->kernel.launch.shared ? mma->kernel.launch.shared : 1);
             CHECK(is_kernel(&p.details, "gemmepi_sm80_") && (int)room == cases[i].room &&
-                      (int)gpi__divide_up(mma->launch.blocks, 132 * room) == cases[i].waves,
-                  "%d: %u blocks with %u bytes each", i, mma->launch.blocks, mma->launch.shared);
+                      (int)gpi__divide_up(mma->kernel.launch.blocks, 132 * room) == cases[i].waves,
+                  "%d: %u blocks with %u bytes each", i, mma->kernel.launch.blocks,
+                  mma->kernel.launch.shared);
             CHECK((mma->parts > 1) == (cases[i].pass_blocks > 0) &&
                       (mma->parts == 1 || (mma->shape.tile_m == cases[i].tile_m && mma->shape.tile_n == 64)),
                   "%d: %d parts, tiles of %d x %d", i, mma->parts, mma->shape.tile_m, mma->shape.tile_n);
@@ -397,10 +399,11 @@ static void parts_of_a_narrow_product_are_aligned(void) {
             CHECK(matmul_of(p.plan)->route->id == GEMMEPI_ROUTE_FUSED && mma->parts > 1,
                   "n %d is not in parts", n);
             CHECK(part % 4 == 0 && part >= n, "n %d: stride %d", n, (int)part);
-            CHECK(mma->pass.params.part == part && mma->pass.params.product.stride == mma->parts * part,
+            CHECK(mma->kernel.pass.params.part == part &&
+                      mma->kernel.pass.params.product.stride == mma->parts * part,
                   "n %d: the pass reads other places", n);
-            CHECK(mma->product_bytes == (size_t)(p.desc.batch * mma->parts * part) * sizeof(float),
-                  "n %d: %d bytes", n, (int)mma->product_bytes);
+            CHECK(mma->kernel.product_bytes == (size_t)(p.desc.batch * mma->parts * part) * sizeof(float),
+                  "n %d: %d bytes", n, (int)mma->kernel.product_bytes);
         }
         planned_end(&p);
     }

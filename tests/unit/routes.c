@@ -654,7 +654,6 @@ static long build_every_candidate(planned *p) {
         for (candidate.shape = 0; candidate.shape < engine->shapes; candidate.shape++)
             for (candidate.parts = 1; candidate.parts <= 2; candidate.parts++) {
                 static gpi__fused fused;
-                gpi__built_details details;
                 gemmepi_status status;
                 if (engine->estimate(context, &plan->problem, &candidate) >= GPI__NEVER)
                     continue;
@@ -663,10 +662,9 @@ static long build_every_candidate(planned *p) {
                 context->only_measures = 0;
                 if (status == GEMMEPI_UNSUPPORTED)
                     continue;
-                details = gpi__describe_built(&fused);
-                CHECK(status == GEMMEPI_OK && details.launch->shared <= room_of(context->arch),
+                CHECK(status == GEMMEPI_OK && fused.built.kernel.launch.shared <= room_of(context->arch),
                       "%d, %s, shape %d: %u bytes of shared memory", context->arch, engine->name,
-                      candidate.shape, details.launch->shared);
+                      candidate.shape, fused.built.kernel.launch.shared);
                 built_count++;
             }
     }

@@ -4,8 +4,7 @@
 
 #include "../../device/chip.h"
 #include "../candidate.h"
-#include "../parts/pass.h"
-#include "../parts/reductions.h"
+#include "../parts/product_kernel.h"
 
 /* Engines that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
 #ifdef GEMMEPI_NO_SM80
@@ -19,16 +18,7 @@
 #define GPI__HAS_SM90 1
 #endif
 
-/* What is asked of every engine when it has built. */
-typedef struct gpi__built_details {
-    const gpi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
-    const gpi__sums *sums;
-    const gpi__end_of_reductions *reductions; /* NULL: it never has any */
-    int tile_m, tile_n;
-    size_t workspace_size;
-} gpi__built_details;
-
-/* built: the engine's own struct, which build fills. */
+/* built: the engine's own struct, which build fills, and which begins with a gpi__product_kernel. */
 typedef struct gpi__engine {
     const char *name;
     int is_there;
@@ -49,7 +39,6 @@ typedef struct gpi__engine {
     /* Builds the candidate as it is. */
     gemmepi_status (*build)(gemmepi_context *context, const gpi__problem *problem,
                             const gpi__candidate *candidate, void *built);
-    void (*describe)(const void *built, gpi__built_details *details);
     /* In words, after the kernel's name. */
     void (*explain)(const gpi__problem *problem, const void *built, gpi__text *text);
     /* The primary context is current. */

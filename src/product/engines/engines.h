@@ -16,6 +16,7 @@
 
 /* What an engine has built. */
 typedef union gpi__built {
+    gpi__product_kernel kernel;
     GPI__ENGINES(GPI__BUILT_OF)
 } gpi__built;
 

@@ -14,7 +14,7 @@ typedef struct gpi__outer_shape {
 
 static const gpi__outer_shape gpi__outer_shapes[] = {{8, 256}, {32, 64}, {128, 16}};
 
-typedef gpi__small gpi__outer; /* of whose shape it has a tile */
+typedef gpi__tiled_kernel gpi__outer;
 
 /* >>what may go there */
 
@@ -35,10 +35,6 @@ static const char *gpi__outer_rule(const gemmepi_context *context, const gpi__pr
 static const char *gpi__outer_varies(const gpi__problem *problem) {
     (void)problem;
     return "BATCH_INVARIANT: one kernel runs all m";
-}
-
-static unsigned gpi__outer_threads(const gpi__problem *problem, const gpi__outer_shape *shape) {
-    return (unsigned)(shape->tile_m * (shape->tile_n / gpi__halves_in(problem) / GPI__RUN));
 }
 
 /* >>how long it takes */
@@ -66,10 +62,7 @@ static double gpi__outer_microseconds(const gemmepi_context *context, const gpi_
 
 static void gpi__append_outer_defines(gpi__text *text, const gpi__problem *problem,
                                       const gpi__outer_shape *shape, int applied) {
-    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, 0);
-    gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
-                gpi__type_name(problem, GPI__A), applied);
-    gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+    gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, applied);
     gpi__append_lines(text, problem);
 }
 
@@ -77,37 +70,22 @@ static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__prob
                                        const gpi__candidate *candidate, void *built) {
     gpi__outer *outer = (gpi__outer *)built;
     const gpi__outer_shape *shape = &gpi__outer_shapes[candidate->shape];
-    char prologue[1536], words[160];
+    int threads = shape->tile_m * (shape->tile_n / gpi__halves_in(problem) / GPI__RUN);
+    char prologue[1536];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     memset(outer, 0, sizeof *outer);
-    outer->shape.tile_m = shape->tile_m;
-    outer->shape.tile_n = shape->tile_n;
-    outer->applied = candidate->applied;
-    status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n,
-                                (int)gpi__outer_threads(problem, shape), &outer->launch, &outer->params);
+    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &outer->kernel);
+    status = gpi__lay_out_tiles(problem, threads, 1, &outer->kernel, &outer->params);
     if (status)
         return status;
-    outer->partial_bytes = gpi__line_bytes(problem, outer->params.epilogue.row_tiles);
     gpi__append_outer_defines(&text, problem, shape, candidate->applied);
-    gpi__name_kernel(&outer->launch, "gemmepi_outer_%s_%dx%d%s", gpi__type_name(problem, GPI__A),
-                     shape->tile_m, shape->tile_n, gpi__name_of_epilogue(problem, problem->common, words));
-    status =
-        gpi__get_product_kernel(context, problem, "gemm_outer.cu", prologue, "gemmepi_outer", &outer->launch);
-    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-        status = gpi__build_sums(context, problem, outer->params.epilogue.row_tiles, &outer->sums);
-    return status;
+    return gpi__finish_small(context, problem, prologue, "", 1, outer);
 }
 
-/* >>in words */
-
 static void gpi__outer_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
-    const gpi__outer *outer = (const gpi__outer *)built;
     (void)problem;
-    gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads, tiles of %d x %d\n",
-                outer->launch.name, outer->launch.blocks, outer->launch.threads_x, outer->shape.tile_m,
-                outer->shape.tile_n);
-    gpi__explain_sums(text, &outer->sums);
+    gpi__explain_tiles(text, built, "");
 }
 
 /* >>the engine */
@@ -126,8 +104,7 @@ static const gpi__engine gpi__outer_engine = {"outer",
                                               GPI__SHAPES(gpi__outer_shapes),
                                               gpi__outer_estimate,
                                               GPI__HAS_SM80 ? gpi__outer_build : NULL,
-                                              gpi__small_describe,
                                               gpi__outer_explain,
-                                              GPI__HAS_SM80 ? gpi__small_run : NULL};
+                                              GPI__HAS_SM80 ? gpi__run_tiles : NULL};
 
 #endif

@@ -50,18 +50,12 @@ typedef struct gpi__sm80_cut {
 } gpi__sm80_cut;
 
 typedef struct gpi__sm80 {
+    gpi__product_kernel kernel;
     gpi__sm80_shape shape;
     int parts;
-    int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
-    int copied;  /* in words, as it does not lie at multiples of 16 bytes */
-    int applied; /* alpha is 1 and there is no C: compiled in */
-    gpi__launch launch;
+    int staged;              /* what leaves by way of shared memory: bits 1 D, 2 AUX */
+    int copied;              /* in words, as it does not lie at multiples of 16 bytes */
     gpi__sm80_params params; /* all but pointers and scalars */
-    size_t product_bytes;    /* of the parts' sums */
-    gpi__pass pass;
-    size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
-    gpi__sums sums;
-    gpi__end_of_reductions reductions; /* of a formula; k is not in parts then */
 } gpi__sm80;
 
 /* >>what may go there */
@@ -310,7 +304,7 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
                 shape->warps_n);
     gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages, shape->blocks);
     gpi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", sm80->staged, sm80->copied);
-    gpi__append(text, "#define GEMMEPI_APPLIED %d\n", sm80->applied || sm80->parts > 1);
+    gpi__append(text, "#define GEMMEPI_APPLIED %d\n", sm80->kernel.applied || sm80->parts > 1);
     gpi__append(text, "#define GEMMEPI_IN_PARTS %d\n", sm80->parts > 1);
     gpi__append_lines(text, problem);
     gpi__append(text, "#define GEMMEPI_WHOLE %d\n", gpi__half_columns(problem) % GPI__RUN == 0);
@@ -332,13 +326,13 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
     char prologue[1536], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__append_sm80_defines(&text, problem, sm80);
-    gpi__name_kernel(&sm80->launch, "gemmepi_sm80_%s%s_%dx%d%s%s",
+    gpi__name_kernel(&sm80->kernel.launch, "gemmepi_sm80_%s%s_%dx%d%s%s",
                      dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
                                                                    : gpi__dtype((gemmepi_dtype)dtype)->name,
                      gpi__is_scaled_product(problem) ? "_scaled" : "", sm80->shape.tile_m, sm80->shape.tile_n,
                      sm80->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, dtype, words));
-    status =
-        gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+    status = gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma",
+                                     &sm80->kernel.launch);
     if (status == GEMMEPI_COMPILE_ERROR && gpi__is_scaled_product(problem) &&
         context->nvrtc.version < GPI__NVRTC_HAS_SCALED)
         return gpi__fail(GEMMEPI_UNSUPPORTED,
@@ -359,7 +353,7 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
     sm80->shape = *cut->shape;
     sm80->shape.stages = (short)gpi__sm80_stages(cut->shape, arch);
     sm80->parts = (int)gpi__divide_up(problem->k, gpi__part_k(problem, cut->parts)); /* none empty */
-    sm80->applied = applied;
+    gpi__start_kernel(cut->shape->tile_m, cut->shape->tile_n, applied, &sm80->kernel);
     sm80->staged = gpi__results_of(problem, 16) | wide;
     sm80->copied = sm80->staged - gpi__moved_of(problem, 16);
 }
@@ -368,7 +362,7 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
    have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
 static unsigned gpi__sm80_asked(const gemmepi_context *context, const gpi__problem *problem,
                                 const gpi__sm80 *sm80) {
-    unsigned each = (unsigned)gpi__divide_up(sm80->launch.blocks, context->multiprocessors);
+    unsigned each = (unsigned)gpi__divide_up(sm80->kernel.launch.blocks, context->multiprocessors);
     unsigned needed = gpi__sm80_shared(problem, &sm80->shape, context->arch);
     unsigned least = gpi__chip_of(context->arch)->most_shared / (each + 1) + 16;
     return needed < least ? least / 16 * 16 : needed;
@@ -396,25 +390,12 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
     gpi__lay_out_block_scales(problem, params);
     params->epilogue.column_tiles = (unsigned)columns;
     params->epilogue.row_tiles = (unsigned)gpi__divide_up(problem->m, warp_rows);
-    sm80->launch.blocks = (unsigned)(tiles * sm80->parts);
-    sm80->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
-    sm80->launch.threads_y = 1;
-    sm80->launch.shared = gpi__sm80_asked(context, problem, sm80);
-    sm80->partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
+    sm80->kernel.launch.blocks = (unsigned)(tiles * sm80->parts);
+    sm80->kernel.launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
+    sm80->kernel.launch.threads_y = 1;
+    sm80->kernel.launch.shared = gpi__sm80_asked(context, problem, sm80);
+    sm80->kernel.partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
-}
-
-/* The sums of each part of k, one after another, in workspace, and what adds them up. */
-static gemmepi_status gpi__build_parts(gemmepi_context *context, const gpi__problem *problem,
-                                       const gpi__view *part, int applied, gpi__sm80 *sm80) {
-    int64_t elements = gpi__offset(gpi__times(problem->batch, sm80->parts), part->batch_stride, 0);
-    gemmepi_status status;
-    if (elements < 0)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
-    sm80->product_bytes = gpi__bytes_for(elements, sizeof(float));
-    status = gpi__build_pass(context, problem, part, sm80->parts, applied, &sm80->pass);
-    sm80->partial_bytes = sm80->pass.partial_bytes;
-    return status;
 }
 
 /* As a shape that takes it, and parts that are not too many. */
@@ -424,7 +405,6 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
     gpi__sm80_cut cut;
     gpi__problem whole = gpi__with_whole_scales(asked), bare;
     const gpi__problem *problem = &whole, *own = &whole; /* own: the kernel's */
-    unsigned row_tiles;
     gemmepi_status status;
     memset(sm80, 0, sizeof *sm80);
     cut.shape = &gpi__sm80_shapes[candidate->shape];
@@ -439,31 +419,13 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
     gpi__cut_up_sm80(own, &cut, candidate->applied, context->arch, sm80);
     gpi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.places);
     status = gpi__lay_out_sm80(context, own, sm80);
-    row_tiles = sm80->params.epilogue.row_tiles;
     if (!status)
         status = gpi__get_sm80_kernel(context, own, sm80);
-    if (!status && cut.parts > 1) {
-        status = gpi__build_parts(context, problem, &own->views[GPI__D], candidate->applied, sm80);
-        row_tiles = sm80->pass.params.epilogue.row_tiles;
-    }
-    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-        status = gpi__build_sums(context, problem, row_tiles, &sm80->sums);
-    if (!status)
-        status = gpi__build_end_of_reductions(context, problem, row_tiles, &sm80->reductions);
-    return status;
-}
-
-static void gpi__sm80_describe(const void *built, gpi__built_details *details) {
-    const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
-    details->launch = &sm80->launch;
-    details->pass = sm80->pass.launch.function ? &sm80->pass.launch : NULL;
-    details->sums = &sm80->sums;
-    details->reductions = &sm80->reductions;
-    details->tile_m = sm80->shape.tile_m;
-    details->tile_n = sm80->shape.tile_n;
-    details->workspace_size = gpi__round_up(sm80->product_bytes, 256) +
-                              gpi__round_up(sm80->partial_bytes, 256) + sm80->sums.partial_bytes +
-                              sm80->reductions.bytes;
+    if (!status && cut.parts > 1)
+        status = gpi__build_pass_behind(context, problem, &own->views[GPI__D], sm80->parts, &sm80->kernel);
+    return status
+               ? status
+               : gpi__build_behind_kernel(context, problem, sm80->params.epilogue.row_tiles, &sm80->kernel);
 }
 
 /* >>running */
@@ -475,7 +437,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
     gpi__sm80_params params = sm80->params;
     gpi__arguments own;
-    char *partials = gpi__past(workspace, sm80->product_bytes);
+    char *partials = gpi__past(workspace, sm80->kernel.product_bytes);
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
@@ -484,20 +446,13 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
         gpi__point_block_scales(problem, &own, &params);
         arguments = &own;
     }
-    gpi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.places);
-    gpi__point_states(&sm80->reductions, partials, params.places);
+    gpi__point_epilogue(arguments, sm80->kernel.applied, partials, &params.epilogue, params.places);
+    gpi__point_states(&sm80->kernel.reductions, partials, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];
     if (sm80->parts > 1)
         params.epilogue.d.data = workspace;
-    status = gpi__launch_kernel(context, &sm80->launch, &params, "the product", stream);
-    if (!status && sm80->parts > 1)
-        status = gpi__run_pass(context, &sm80->pass, arguments, workspace, partials, stream);
-    if (!status)
-        status = gpi__run_sums(context, &sm80->sums, arguments, partials,
-                               gpi__past(partials, sm80->partial_bytes), stream);
-    return status ? status
-                  : gpi__run_end_of_reductions(context, &sm80->reductions, arguments, partials, stream);
+    return gpi__run_product_kernel(context, &sm80->kernel, &params, arguments, workspace, stream);
 }
 
 /* >>in words */
@@ -506,8 +461,8 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
     const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
     const gpi__sm80_shape *shape = &sm80->shape;
     gpi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-                sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
-                sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+                sm80->kernel.launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->kernel.launch.blocks,
+                sm80->kernel.launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
     if (sm80->parts > 1)
         gpi__append(text, ", k in %d parts", sm80->parts);
     gpi__append(text, "\n");
@@ -515,9 +470,7 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
     gpi__explain_block_scales(problem, text);
     if (gpi__has_f16_sums(shape))
         gpi__append(text, "  sums of each 64 of k in F16 go to sums in F32\n");
-    gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
-    gpi__explain_sums(text, &sm80->sums);
-    gpi__explain_reductions(text, &sm80->reductions);
+    gpi__explain_behind_kernel(text, &sm80->kernel, "the sum of k's parts, ");
 }
 
 /* >>the engine */
@@ -571,7 +524,6 @@ static const gpi__engine gpi__sm80_engine = {"sm80",
                                              GPI__SHAPES(gpi__sm80_shapes),
                                              gpi__sm80_estimate,
                                              GPI__HAS_SM80 ? gpi__sm80_build : NULL,
-                                             gpi__sm80_describe,
                                              gpi__sm80_explain,
                                              GPI__HAS_SM80 ? gpi__sm80_run : NULL};
 

@@ -145,7 +145,7 @@ static void gpi__append_sm90_defines(gpi__text *text, const gpi__problem *proble
     gpi__append(text, "#define GEMMEPI_COPIED %d\n", sm90->copied);
     gpi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                 gpi__box_bits(problem) == 32 ? 1 : 2, sm90->tails);
-    gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->applied,
+    gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->kernel.applied,
                 gpi__sm90_shared(problem, sm90));
     gpi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                 !problem->views[GPI__A].transposed, (int)problem->views[GPI__B].transposed);
@@ -169,13 +169,13 @@ static gemmepi_status gpi__get_sm90_kernel(gemmepi_context *context, const gpi__
     char prologue[2048], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__append_sm90_defines(&text, problem, sm90);
-    gpi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
+    gpi__name_kernel(&sm90->kernel.launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
                      dtype == GEMMEPI_F32 ? "TF32" : gpi__dtype((gemmepi_dtype)dtype)->name,
                      of_b == dtype ? "" : "_", of_b == dtype ? "" : gpi__dtype((gemmepi_dtype)of_b)->name,
                      sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
                      gpi__name_of_grouping(problem), gpi__name_of_epilogue(problem, dtype, words));
     return gpi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
-                                   &sm90->launch);
+                                   &sm90->kernel.launch);
 }
 
 static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gpi__problem *problem,
@@ -195,10 +195,10 @@ static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gp
     params->k = (int)problem->k;
     params->a_items = problem->batch > 1 && problem->views[GPI__A].batch_stride != 0;
     params->b_items = problem->batch > 1 && problem->views[GPI__B].batch_stride != 0;
-    sm90->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
-    sm90->launch.threads_x = GPI__SM90_THREADS;
-    sm90->launch.threads_y = 1;
-    sm90->launch.shared = gpi__sm90_shared(problem, sm90);
+    sm90->kernel.launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
+    sm90->kernel.launch.threads_x = GPI__SM90_THREADS;
+    sm90->kernel.launch.threads_y = 1;
+    sm90->kernel.launch.shared = gpi__sm90_shared(problem, sm90);
     return GEMMEPI_OK;
 }
 
@@ -207,12 +207,12 @@ static gemmepi_status gpi__finish_sums(gemmepi_context *context, const gpi__prob
                                        gpi__sm90 *sm90) {
     const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
     if (!sm90->summed)
-        return gpi__build_sums(context, problem, sm90->params.epilogue.row_tiles, &sm90->sums);
+        return gpi__build_sums(context, problem, sm90->params.epilogue.row_tiles, &sm90->kernel.sums);
     sm90->params.sum_tiles = (int)gpi__tiles_across(problem, &sm90->shape);
     sm90->params.sums_stride = gpi__sums_items(problem) ? out->length : out->batch_stride;
     if (!gpi__sums_items(problem))
         return GEMMEPI_OK;
-    return gpi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->sums);
+    return gpi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->kernel.sums);
 }
 
 static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__problem *problem,
@@ -225,7 +225,7 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
     gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.places);
     sm90->params.epilogue.row_tiles =
         (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
-    sm90->partial_bytes = gpi__line_bytes(problem, sm90->params.epilogue.row_tiles);
+    sm90->kernel.partial_bytes = gpi__line_bytes(problem, sm90->params.epilogue.row_tiles);
     status = gpi__lay_out_grid(context, problem, sm90);
     if (!status)
         status = gpi__make_maps(&context->driver, problem, sm90);
@@ -235,20 +235,8 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
         status = gpi__finish_sums(context, problem, sm90);
     if (!status)
         status = gpi__build_end_of_reductions(context, problem, sm90->params.epilogue.row_tiles,
-                                              &sm90->reductions);
+                                              &sm90->kernel.reductions);
     return status;
-}
-
-static void gpi__sm90_describe(const void *built, gpi__built_details *details) {
-    const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
-    details->launch = &sm90->launch;
-    details->pass = NULL;
-    details->sums = &sm90->sums;
-    details->reductions = &sm90->reductions;
-    details->tile_m = sm90->shape.tile_m;
-    details->tile_n = sm90->shape.tile_n;
-    details->workspace_size =
-        gpi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes + sm90->reductions.bytes;
 }
 
 /* >>running */
@@ -264,7 +252,6 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
     const gpi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
-    char *between = gpi__past(workspace, sm90->partial_bytes);
     uint64_t space[(sizeof(gpi__sm90_params) + 128) / sizeof(uint64_t)];
     gpi__sm90_params *params = (gpi__sm90_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
@@ -272,12 +259,13 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     if (status)
         return status;
     memcpy(params, &sm90->params, sizeof *params);
-    gpi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->places);
-    gpi__point_states(&sm90->reductions, workspace, params->places);
+    gpi__point_epilogue(arguments, sm90->kernel.applied, workspace, &params->epilogue, params->places);
+    gpi__point_states(&sm90->kernel.reductions, workspace, params->places);
     if (problem->grouping.groups)
         params->groups = arguments->groups;
     if (sm90->summed)
-        params->sums = sm90->sums.second.function ? between : pointers[GPI__BIAS_GRAD];
+        params->sums = sm90->kernel.sums.second.function ? gpi__past(workspace, sm90->kernel.partial_bytes)
+                                                         : pointers[GPI__BIAS_GRAD];
     result = gpi__point_map(driver, &params->a, pointers[GPI__A]);
     if (!result)
         result = gpi__point_map(driver, &params->b, pointers[GPI__B]);
@@ -293,11 +281,7 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
         result = gpi__point_map(driver, &params->residual, pointers[GPI__RESIDUAL]);
     if (result)
         return gpi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-    status = gpi__launch_kernel(context, &sm90->launch, params, "the product", stream);
-    if (!status)
-        status = gpi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
-    return status ? status
-                  : gpi__run_end_of_reductions(context, &sm90->reductions, arguments, workspace, stream);
+    return gpi__run_product_kernel(context, &sm90->kernel, params, arguments, workspace, stream);
 }
 
 /* >>in words */
@@ -306,19 +290,17 @@ static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gp
     const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
     const gpi__sm90_shape *shape = &sm90->shape;
     gpi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-                sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
+                sm90->kernel.launch.name, sm90->kernel.launch.blocks, shape->tile_m, shape->tile_n,
                 shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
     if (shape->parts > 1)
         gpi__append(text, "each by %d blocks that divide k\n", shape->parts);
     else
         gpi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
-    if (sm90->summed)
+    if (sm90->summed) /* whose first launch there is not */
         gpi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
                     gpi__argument_name(problem, sm90->summed == 1 ? GPI__A : GPI__B),
-                    sm90->sums.second.function ? ", of its items by 1 more launch" : "");
-    else
-        gpi__explain_sums(text, &sm90->sums);
-    gpi__explain_reductions(text, &sm90->reductions);
+                    sm90->kernel.sums.second.function ? ", of its items by 1 more launch" : "");
+    gpi__explain_behind_kernel(text, &sm90->kernel, "");
 }
 
 /* >>the engine */
@@ -331,7 +313,6 @@ static const gpi__engine gpi__sm90_engine = {"sm90",
                                              GPI__SHAPES(gpi__sm90_shapes),
                                              gpi__sm90_estimate,
                                              GPI__HAS_SM90 ? gpi__sm90_build : NULL,
-                                             gpi__sm90_describe,
                                              gpi__sm90_explain,
                                              GPI__HAS_SM90 ? gpi__sm90_run : NULL};
 

@@ -62,7 +62,6 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
                                                  GPI__SHAPES(gpi__sm90_fp8_shapes),
                                                  gpi__sm90_estimate,
                                                  GPI__HAS_SM90 ? gpi__sm90_build : NULL,
-                                                 gpi__sm90_describe,
                                                  gpi__sm90_fp8_explain,
                                                  GPI__HAS_SM90 ? gpi__sm90_run : NULL};
 

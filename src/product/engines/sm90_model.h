@@ -32,7 +32,7 @@ static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shap
     sm90->shape = *shape;
     if (gpi__found_beside(problem, applied))
         sm90->shape.ping_pong = 0;
-    sm90->applied = applied;
+    gpi__start_kernel(shape->tile_m, shape->tile_n, applied, &sm90->kernel);
     sm90->staged = gpi__results_of(problem, gpi__box_bits(problem));
     sm90->copied = sm90->staged - gpi__sm90_moved(problem);
     sm90->loaded = gpi__sm90_loaded(problem);

@@ -49,20 +49,16 @@ static const gpi__sm90_shape *gpi__shapes_for(const gpi__problem *problem) {
 }
 
 typedef struct gpi__sm90 {
+    gpi__product_kernel kernel;
     gpi__sm90_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what leaves by shared memory: bits 1 D, 2 AUX */
     int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
     int loaded; /* ahead for the epilogue: bits 1 the aux of BACKWARD and 2 RESIDUAL by TMA, 4 RELU's mask to registers */
-    int applied;        /* alpha is 1 and there is no C: compiled in */
-    int summed;         /* the operand that it sums for bias_grad: 1 A, 2 B */
-    int tails;          /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
-    int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
-    gpi__launch launch;
+    int summed;              /* the operand that it sums for bias_grad: 1 A, 2 B */
+    int tails;               /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
+    int last_a, last_b;      /* 0, or lines of the last box of A and B, which are another map's */
     gpi__sm90_params params; /* all but pointers and scalars; the maps have an address that is none */
-    size_t partial_bytes;    /* BGRAD: of the kernel's sums of a tile's rows */
-    gpi__sums sums;
-    gpi__end_of_reductions reductions; /* of a formula */
 } gpi__sm90;
 
 /* >>operands */

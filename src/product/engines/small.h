@@ -23,14 +23,7 @@ static const gpi__small_shape gpi__small_shapes[] = {
     {1, 64, 1, 8, 4, 1},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
 };
 
-typedef struct gpi__small {
-    gpi__small_shape shape;
-    int applied; /* alpha is 1 and there is no C: compiled in */
-    gpi__launch launch;
-    gpi__plain_params params; /* all but pointers and scalars */
-    size_t partial_bytes;     /* BGRAD: of the kernel's sums of a tile's rows */
-    gpi__sums sums;
-} gpi__small;
+typedef gpi__tiled_kernel gpi__small;
 
 /* >>what may go there */
 
@@ -117,16 +110,38 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
 
 /* >>building */
 
+/* The defines of a kernel of tiles, but for those of its own. */
+static void gpi__append_tile_defines(gpi__text *text, const gpi__problem *problem, int scale_b, int tile_m,
+                                     int tile_n, int applied) {
+    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, scale_b);
+    gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+                gpi__type_name(problem, GPI__A), applied);
+    gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", tile_m, tile_n);
+}
+
 /* problem: as gpi__small_problem has it */
 static void gpi__append_small_defines(gpi__text *text, const gpi__problem *problem,
                                       const gpi__small_shape *shape, int applied) {
-    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, 0);
-    gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
-                gpi__type_name(problem, GPI__A), applied);
-    gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+    gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, applied);
     gpi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
     gpi__append(text, "#define GEMMEPI_WARPS %d\n#define GEMMEPI_PARTS %d\n", shape->warps, shape->parts);
     gpi__append_lines(text, problem);
+}
+
+/* What gemm_small.cu and gemm_outer.cu have in common: the kernel by its prologue, and what is behind it. */
+static gemmepi_status gpi__finish_small(gemmepi_context *context, const gpi__problem *problem,
+                                        const char *prologue, const char *parts, int is_outer,
+                                        gpi__small *small) {
+    gpi__product_kernel *kernel = &small->kernel;
+    gemmepi_status status;
+    char words[160];
+    gpi__name_kernel(&kernel->launch, "gemmepi_%s_%s_%dx%d%s%s", is_outer ? "outer" : "small",
+                     gpi__type_name(problem, GPI__A), kernel->tile_m, kernel->tile_n, parts,
+                     gpi__name_of_epilogue(problem, problem->common, words));
+    status = gpi__get_product_kernel(context, problem, is_outer ? "gemm_outer.cu" : "gemm_small.cu", prologue,
+                                     is_outer ? "gemmepi_outer" : "gemmepi_small", &kernel->launch);
+    return status ? status
+                  : gpi__build_behind_kernel(context, problem, small->params.epilogue.row_tiles, kernel);
 }
 
 static gemmepi_status gpi__small_build(gemmepi_context *context, const gpi__problem *problem,
@@ -134,68 +149,31 @@ static gemmepi_status gpi__small_build(gemmepi_context *context, const gpi__prob
     gpi__problem own = gpi__small_problem(problem);
     gpi__small *small = (gpi__small *)built;
     const gpi__small_shape *shape = &gpi__small_shapes[candidate->shape];
-    char prologue[1536], words[160];
+    char prologue[1536];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     memset(small, 0, sizeof *small);
-    small->shape = *shape;
-    small->applied = candidate->applied;
-    status = gpi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, 32 * shape->warps, &small->launch,
-                                &small->params);
-    if (!status && small->launch.blocks > (unsigned)(INT_MAX / shape->parts))
-        status = gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &small->kernel);
+    status = gpi__lay_out_tiles(&own, 32 * shape->warps, shape->parts, &small->kernel, &small->params);
     if (status)
         return status;
-    small->launch.blocks *= (unsigned)shape->parts;
-    small->partial_bytes = gpi__line_bytes(problem, small->params.epilogue.row_tiles);
     gpi__append_small_defines(&text, &own, shape, candidate->applied);
-    gpi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s%s", gpi__type_name(problem, GPI__A),
-                     shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
-                     gpi__name_of_epilogue(problem, problem->common, words));
-    status =
-        gpi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
-    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-        status = gpi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
-    return status;
+    return gpi__finish_small(context, problem, prologue, shape->parts > 1 ? "_parts" : "", 0, small);
 }
 
-static void gpi__small_describe(const void *built, gpi__built_details *details) {
-    const gpi__small *small = (const gpi__small *)built;
-    details->launch = &small->launch;
-    details->pass = NULL;
-    details->sums = &small->sums;
-    details->tile_m = small->shape.tile_m;
-    details->tile_n = small->shape.tile_n;
-    details->workspace_size = gpi__round_up(small->partial_bytes, 256) + small->sums.partial_bytes;
-}
+/* >>in words */
 
-/* >>running, and in words */
-
-/* The primary context is current. */
-static gemmepi_status gpi__small_run(const gemmepi_context *context, const gpi__problem *problem,
-                                     const void *built, const gpi__arguments *arguments, char *workspace,
-                                     gemmepi_stream stream) {
-    const gpi__small *small = (const gpi__small *)built;
-    gpi__plain_params params = small->params;
-    gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
-    gpi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.places);
-    params.a.data = arguments->pointers[GPI__A];
-    params.b.data = arguments->pointers[GPI__B];
-    if (!status)
-        status = gpi__launch_kernel(context, &small->launch, &params, "the product", stream);
-    if (!status)
-        status = gpi__run_sums(context, &small->sums, arguments, workspace,
-                               gpi__past(workspace, small->partial_bytes), stream);
-    return status;
+static void gpi__explain_tiles(gpi__text *text, const void *built, const char *threads) {
+    const gpi__product_kernel *kernel = (const gpi__product_kernel *)built;
+    gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads%s, tiles of %d x %d\n",
+                kernel->launch.name, kernel->launch.blocks, kernel->launch.threads_x, threads, kernel->tile_m,
+                kernel->tile_n);
+    gpi__explain_behind_kernel(text, kernel, "");
 }
 
 static void gpi__small_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
-    const gpi__small *small = (const gpi__small *)built;
     (void)problem;
-    gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads that divide k, tiles of %d x %d\n",
-                small->launch.name, small->launch.blocks, small->launch.threads_x, small->shape.tile_m,
-                small->shape.tile_n);
-    gpi__explain_sums(text, &small->sums);
+    gpi__explain_tiles(text, built, " that divide k");
 }
 
 /* >>the engine */
@@ -218,8 +196,7 @@ static const gpi__engine gpi__small_engine = {"small",
                                               GPI__SHAPES(gpi__small_shapes),
                                               gpi__small_estimate,
                                               GPI__HAS_SM80 ? gpi__small_build : NULL,
-                                              gpi__small_describe,
                                               gpi__small_explain,
-                                              GPI__HAS_SM80 ? gpi__small_run : NULL};
+                                              GPI__HAS_SM80 ? gpi__run_tiles : NULL};
 
 #endif

@@ -32,14 +32,11 @@ static const gpi__weights_shape gpi__weights_shapes[] = {
 };
 
 typedef struct gpi__weights {
+    gpi__product_kernel kernel;
     gpi__weights_shape shape;
     int stages;
-    int applied; /* alpha is 1 and there is no C: compiled in */
-    gpi__launch launch;
     gpi__weights_params
-        params;           /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
-    size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
-    gpi__sums sums;
+        params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
 } gpi__weights;
 
 /* >>what may go there */
@@ -205,21 +202,13 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
 
 /* >>building */
 
-static void gpi__append_weights_defines(gpi__text *text, const gpi__problem *problem,
-                                        const gpi__weights_shape *shape, int stages, int applied) {
-    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0,
-                                 problem->views[GPI__B].scale);
-    gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
-                gpi__type_name(problem, GPI__A), applied);
-    gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
-    gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
-    gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
-}
-
 /* All that is before the kernel's text. */
 static void gpi__append_weights_prologue(gpi__text *text, const gpi__problem *problem,
                                          const gpi__weights_shape *shape, int stages, int applied) {
-    gpi__append_weights_defines(text, problem, shape, stages, applied);
+    gpi__append_tile_defines(text, problem, problem->views[GPI__B].scale, shape->tile_m, shape->tile_n,
+                             applied);
+    gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
+    gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
     if (gpi__made_b(problem))
         gpi__append_made(text, gpi__made_b(problem), problem->views[GPI__B].dtype,
                          problem->views[GPI__A].dtype);
@@ -230,7 +219,7 @@ static void gpi__name_weights(const gpi__problem *problem, gpi__weights *weights
     const gpi__weights_shape *shape = &weights->shape;
     char words[160];
     gpi__name_kernel(
-        &weights->launch, "gemmepi_weights_%s_%s%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
+        &weights->kernel.launch, "gemmepi_weights_%s_%s%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
         gpi__made_b(problem) ? gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name : "i8",
         gpi__made_b(problem) ? "_made" : scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "",
         shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
@@ -243,16 +232,16 @@ static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gp
     gpi__text counted = gpi__text_in(NULL, 0), text;
     gemmepi_status status;
     char *prologue;
-    gpi__append_weights_prologue(&counted, problem, shape, weights->stages, weights->applied);
+    gpi__append_weights_prologue(&counted, problem, shape, weights->stages, weights->kernel.applied);
     prologue = (char *)gpi__new(&context->allocator, counted.length + 1);
     if (!prologue)
         return GEMMEPI_OUT_OF_MEMORY;
     text = gpi__text_in(prologue, counted.length + 1);
-    gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->applied);
+    gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->kernel.applied);
     gpi__name_weights(problem, weights);
     status =
         gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu",
-                                prologue, "gemmepi_weights", &weights->launch);
+                                prologue, "gemmepi_weights", &weights->kernel.launch);
     gpi__delete(&context->allocator, prologue);
     return status;
 }
@@ -264,7 +253,7 @@ static int gpi__weights_are_ahead(const gemmepi_context *context, const gpi__pro
                                   const gpi__weights *weights) {
     int64_t step = (int64_t)gpi__weights_step(problem, &weights->shape) * weights->shape.parts;
     return gpi__chip_has(context->arch, GPI__OVERLAPS) &&
-           (2 * (int64_t)weights->launch.blocks <= context->multiprocessors ||
+           (2 * (int64_t)weights->kernel.launch.blocks <= context->multiprocessors ||
             problem->k >= 2 * step * (weights->stages - 1));
 }
 
@@ -300,36 +289,22 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
     memset(weights, 0, sizeof *weights);
     weights->shape = *shape;
     weights->stages = gpi__weights_stages(problem, shape, context->arch);
-    weights->applied = candidate->applied;
-    status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, 32 * GPI__WEIGHTS_WARPS,
-                                &weights->launch, &weights->params.plain);
-    if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
-        status = gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &weights->kernel);
+    status = gpi__lay_out_tiles(problem, 32 * GPI__WEIGHTS_WARPS, shape->parts, &weights->kernel,
+                                &weights->params.plain);
     if (!status && shape->wgmma)
         status = gpi__weights_maps(context, problem, weights);
     if (status)
         return status;
-    weights->launch.blocks *= (unsigned)shape->parts;
-    weights->launch.threads_x += gpi__weights_loaders(problem, shape);
+    weights->kernel.launch.threads_x += gpi__weights_loaders(problem, shape);
     weights->params.plain.ahead = gpi__weights_are_ahead(context, problem, weights);
-    weights->launch.shared = (unsigned)weights->stages * gpi__weights_stage(problem, shape);
+    weights->kernel.launch.shared = (unsigned)weights->stages * gpi__weights_stage(problem, shape);
     if (gpi__made_b(problem))
         gpi__fill_made(gpi__made_b(problem), weights->params.made);
-    weights->partial_bytes = gpi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
     status = gpi__get_weights_kernel(context, problem, weights);
-    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-        status = gpi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
-    return status;
-}
-
-static void gpi__weights_describe(const void *built, gpi__built_details *details) {
-    const gpi__weights *weights = (const gpi__weights *)built;
-    details->launch = &weights->launch;
-    details->pass = NULL;
-    details->sums = &weights->sums;
-    details->tile_m = weights->shape.tile_m;
-    details->tile_n = weights->shape.tile_n;
-    details->workspace_size = gpi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
+    return status ? status
+                  : gpi__build_behind_kernel(context, problem, weights->params.plain.epilogue.row_tiles,
+                                             &weights->kernel);
 }
 
 /* >>running, and in words */
@@ -344,7 +319,7 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     int result = 0;
     memcpy(params, &weights->params, sizeof *params);
-    gpi__point_epilogue(arguments, weights->applied, workspace, &params->plain.epilogue,
+    gpi__point_epilogue(arguments, weights->kernel.applied, workspace, &params->plain.epilogue,
                         params->plain.places);
     params->plain.a.data = arguments->pointers[GPI__A];
     params->plain.b.data = arguments->pointers[GPI__B];
@@ -356,28 +331,26 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
         result = gpi__point_map(&context->driver, &params->b, params->plain.b.data);
     if (result)
         return gpi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
-    if (!status)
-        status = gpi__launch_kernel(context, &weights->launch,
-                                    weights->shape.wgmma || gpi__made_b(problem) ? (void *)params
-                                                                                 : (void *)&params->plain,
-                                    "the product", stream);
-    if (!status)
-        status = gpi__run_sums(context, &weights->sums, arguments, workspace,
-                               gpi__past(workspace, weights->partial_bytes), stream);
-    return status;
+    return status
+               ? status
+               : gpi__run_product_kernel(
+                     context, &weights->kernel,
+                     weights->shape.wgmma || gpi__made_b(problem) ? (void *)params : (void *)&params->plain,
+                     arguments, workspace, stream);
 }
 
 static void gpi__weights_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
     const gpi__weights *weights = (const gpi__weights *)built;
     gpi__append(
         text, "  %s: product and epilogue, weights %s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-        weights->launch.name, gpi__made_b(problem) ? "made of b's formula in registers" : "read as bytes",
-        weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m, weights->shape.tile_n,
-        weights->stages);
+        weights->kernel.launch.name,
+        gpi__made_b(problem) ? "made of b's formula in registers" : "read as bytes",
+        weights->kernel.launch.blocks, weights->kernel.launch.threads_x, weights->shape.tile_m,
+        weights->shape.tile_n, weights->stages);
     if (weights->shape.parts > 1)
         gpi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
     gpi__append(text, "\n");
-    gpi__explain_sums(text, &weights->sums);
+    gpi__explain_behind_kernel(text, &weights->kernel, "");
 }
 
 /* >>the engine */
@@ -399,7 +372,6 @@ static const gpi__engine gpi__weights_engine = {"weights",
                                                 GPI__SHAPES(gpi__weights_shapes),
                                                 gpi__weights_estimate,
                                                 GPI__HAS_SM80 ? gpi__weights_build : NULL,
-                                                gpi__weights_describe,
                                                 gpi__weights_explain,
                                                 GPI__HAS_SM80 ? gpi__weights_run : NULL};
 

@@ -214,26 +214,6 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
         gpi__fill_places(problem, places);
 }
 
-/* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
-   there are too many. */
-static gemmepi_status gpi__lay_out_tiles(const gpi__problem *problem, int tile_m, int tile_n, int threads,
-                                         gpi__launch *launch, gpi__plain_params *params) {
-    int64_t rows = gpi__divide_up(problem->m, tile_m), columns = gpi__divide_up(problem->n, tile_n);
-    int64_t tiles = gpi__offset(gpi__offset(columns, rows, 0), problem->batch, 0);
-    if (tiles <= 0 || tiles > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-    launch->blocks = (unsigned)tiles;
-    launch->threads_x = (unsigned)threads;
-    launch->threads_y = 1;
-    gpi__fill_epilogue(problem, &params->epilogue, params->places);
-    params->epilogue.row_tiles = (unsigned)rows;
-    params->epilogue.column_tiles = (unsigned)columns;
-    params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
-    params->b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
-    params->k = problem->k;
-    return GEMMEPI_OK;
-}
-
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, void *partials,
                                 gpi__epilogue_params *params, gpi__formula_place *places) {

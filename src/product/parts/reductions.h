@@ -53,14 +53,4 @@ static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context,
     return GEMMEPI_OK;
 }
 
-static int gpi__reductions_launches(const gpi__end_of_reductions *reductions) {
-    return gpi__formula_launches(&reductions->pass);
-}
-
-/* >>in words */
-
-static void gpi__explain_reductions(gpi__text *text, const gpi__end_of_reductions *reductions) {
-    gpi__explain_formula_pass(text, &reductions->pass, "");
-}
-
 #endif

@@ -219,16 +219,9 @@ static gemmepi_status gpi__build_fused(gemmepi_context *context, const gpi__prob
     return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);
 }
 
-static gpi__built_details gpi__describe_built(const gpi__fused *fused) {
-    gpi__built_details details;
-    memset(&details, 0, sizeof details);
-    fused->engine->describe(&fused->built, &details);
-    return details;
-}
-
 static size_t gpi__fused_workspace(const gpi__fused *fused) {
     return gpi__round_up(fused->packs[0].bytes, 256) + gpi__round_up(fused->packs[1].bytes, 256) +
-           gpi__describe_built(fused).workspace_size;
+           gpi__kernel_workspace(&fused->built.kernel);
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
@@ -294,14 +287,9 @@ static gemmepi_status gpi__fused_run(const gpi__matmul_plan *plan, const gpi__ar
 
 static void gpi__fused_describe(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
     const gpi__fused *fused = (const gpi__fused *)plan->built;
-    gpi__built_details inside = gpi__describe_built(fused);
-    memcpy(details->kernel, inside.launch->name, sizeof details->kernel);
-    details->tile_m = inside.tile_m;
-    details->tile_n = inside.tile_n;
-    details->launches = 1 + (inside.pass != NULL) + gpi__amax_count(&plan->problem) +
-                        (fused->packs[0].launch.function != NULL) +
-                        (fused->packs[1].launch.function != NULL) + gpi__sums_launches(inside.sums) +
-                        (inside.reductions ? gpi__reductions_launches(inside.reductions) : 0);
+    gpi__describe_product_kernel(&plan->problem, &fused->built.kernel, details);
+    details->launches +=
+        (fused->packs[0].launch.function != NULL) + (fused->packs[1].launch.function != NULL);
 }
 
 /* Says how much of the chip's shared memory a block asks for, and how many blocks a multiprocessor has room for by that. From 8.0 on the system

@@ -5,18 +5,12 @@
 #define GEMMEPI_PRODUCT_ROUTES_PLAIN_H
 
 #include "../matmul_plan.h"
-#include "../parts/pass.h"
+#include "../parts/product_kernel.h"
 
 #define GPI__PLAIN_TILE    64 /* gemm_plain.cu: rows and columns of a block's tile */
 #define GPI__PLAIN_THREADS 128
 
-typedef struct gpi__plain {
-    gpi__launch launch;
-    gpi__plain_params params; /* all but pointers and scalars */
-    gpi__pass pass;           /* of GATED, and where scales are found */
-    gpi__sums sums;
-    size_t partial_bytes, product_bytes;
-} gpi__plain;
+typedef gpi__tiled_kernel gpi__plain;
 
 /* Whether a tile lacks what the epilogue needs of a row: the other half, or the rest of 128 columns. */
 static int gpi__plain_has_pass(const gpi__problem *problem) {
@@ -65,18 +59,7 @@ static gemmepi_status gpi__lay_out_group_tiles(const gpi__problem *problem, gpi_
     columns = gpi__divide_up(gpi__half_columns(problem), width);
     parts = gpi__most_parts(problem, GPI__PLAIN_TILE);
     tiles = gpi__offset(gpi__offset(parts, columns, 0), problem->grouping.is_of_k ? rows : 1, 0);
-    if (tiles <= 0 || tiles > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-    plain->launch.blocks = (unsigned)tiles;
-    plain->launch.threads_x = GPI__PLAIN_THREADS;
-    plain->launch.threads_y = 1;
-    gpi__fill_epilogue(problem, &plain->params.epilogue, plain->params.places);
-    plain->params.epilogue.row_tiles = (unsigned)rows;
-    plain->params.epilogue.column_tiles = (unsigned)columns;
-    plain->params.a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
-    plain->params.b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
-    plain->params.k = problem->k;
-    return GEMMEPI_OK;
+    return gpi__fill_tiles(problem, tiles, columns, GPI__PLAIN_THREADS, &plain->kernel, &plain->params);
 }
 
 static void gpi__append_plain_defines(gpi__text *text, const gpi__problem *problem) {
@@ -96,41 +79,32 @@ static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gp
                                               gpi__plain *plain) {
     char prologue[1536], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
-    gemmepi_status status = problem->grouping.groups
-                                ? gpi__lay_out_group_tiles(problem, plain)
-                                : gpi__lay_out_tiles(problem, GPI__PLAIN_TILE, GPI__PLAIN_TILE,
-                                                     GPI__PLAIN_THREADS, &plain->launch, &plain->params);
+    gemmepi_status status;
+    gpi__start_kernel(GPI__PLAIN_TILE, GPI__PLAIN_TILE, 0, &plain->kernel);
+    status = problem->grouping.groups
+                 ? gpi__lay_out_group_tiles(problem, plain)
+                 : gpi__lay_out_tiles(problem, GPI__PLAIN_THREADS, 1, &plain->kernel, &plain->params);
     if (status)
         return status;
-    plain->partial_bytes = gpi__line_bytes(problem, plain->params.epilogue.row_tiles);
     gpi__append_plain_defines(&text, problem);
-    gpi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s%s",
+    gpi__name_kernel(&plain->kernel.launch, "gemmepi_plain_%s_%s%s%s",
                      gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
                      gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name,
                      gpi__name_of_grouping(problem),
                      gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
     if (GPI__FORMULA(problem))
         return gpi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
-                                      gpi__get_kernel, &plain->launch);
-    return gpi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
+                                      gpi__get_kernel, &plain->kernel.launch);
+    return gpi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->kernel.launch);
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
 static gemmepi_status gpi__build_plain_and_pass(gemmepi_context *context, const gpi__problem *problem,
                                                 gpi__plain *plain) {
     gpi__problem bare = gpi__bare_problem(problem), rest = *problem;
-    const gpi__view *product = &bare.views[GPI__D];
     gemmepi_status status = gpi__build_plain_kernel(context, &bare, plain);
-    int64_t elements = gpi__offset(problem->batch, product->batch_stride, 0);
-    if (!status && elements < 0)
-        status = gpi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
-    if (status)
-        return status;
-    plain->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
     rest.views[GPI__A].scale = rest.views[GPI__B].scale = 0;
-    status = gpi__build_pass(context, &rest, product, 1, 0, &plain->pass);
-    plain->partial_bytes = plain->pass.partial_bytes;
-    return status;
+    return status ? status : gpi__build_pass_behind(context, &rest, &bare.views[GPI__D], 1, &plain->kernel);
 }
 
 static gemmepi_status gpi__plain_build(gpi__matmul_plan *plan, const gpi__candidate *candidate) {
@@ -142,65 +116,29 @@ static gemmepi_status gpi__plain_build(gpi__matmul_plan *plan, const gpi__candid
     memset(plain, 0, sizeof *plain);
     status = gpi__plain_has_pass(problem) ? gpi__build_plain_and_pass(context, problem, plain)
                                           : gpi__build_plain_kernel(context, problem, plain);
-    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-        status = gpi__build_sums(context, problem,
-                                 plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
-                                                             : plain->params.epilogue.row_tiles,
-                                 &plain->sums);
-    plan->workspace_size = gpi__round_up(plain->product_bytes, 256) +
-                           gpi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
-    return status;
-}
-
-static gemmepi_status gpi__run_plain(const gemmepi_context *context, const gpi__problem *problem,
-                                     const gpi__plain *plain, const gpi__arguments *arguments,
-                                     char *workspace, gemmepi_stream stream) {
-    gpi__plain_params params = plain->params;
-    char *partials = gpi__past(workspace, plain->product_bytes);
-    char *between = gpi__past(partials, plain->partial_bytes);
-    int has_pass = plain->pass.launch.function != NULL;
-    gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
-    if (problem->grouping.groups)
-        params.groups = arguments->groups;
-    gpi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.places);
-    params.a.data = arguments->pointers[GPI__A];
-    params.b.data = arguments->pointers[GPI__B];
-    if (has_pass) { /* a bare product, into workspace */
-        params.epilogue.d.data = workspace;
-        params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
-    }
     if (!status)
-        status = gpi__launch_kernel(context, &plain->launch, &params, "the product", stream);
-    if (!status && has_pass)
-        status = gpi__run_pass(context, &plain->pass, arguments, workspace, partials, stream);
-    if (!status)
-        status = gpi__run_sums(context, &plain->sums, arguments, partials, between, stream);
+        status = gpi__build_behind_kernel(context, problem, plain->params.epilogue.row_tiles, &plain->kernel);
+    plan->workspace_size = gpi__kernel_workspace(&plain->kernel);
     return status;
 }
 
 static gemmepi_status gpi__plain_run(const gpi__matmul_plan *plan, const gpi__arguments *arguments,
                                      char *workspace, gemmepi_stream stream) {
-    return gpi__run_plain(plan->base.context, &plan->problem, (const gpi__plain *)plan->built, arguments,
-                          workspace, stream);
+    return gpi__run_tiles(plan->base.context, &plan->problem, plan->built, arguments, workspace, stream);
 }
 
 /* >>in words */
 
 static void gpi__plain_describe(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
-    const gpi__plain *plain = (const gpi__plain *)plan->built;
-    memcpy(details->kernel, plain->launch.name, sizeof details->kernel);
-    details->tile_m = details->tile_n = GPI__PLAIN_TILE;
-    details->launches = 1 + (plain->pass.launch.function != NULL) + gpi__amax_count(&plan->problem) +
-                        gpi__sums_launches(&plain->sums);
+    gpi__describe_product_kernel(&plan->problem, (const gpi__product_kernel *)plan->built, details);
 }
 
 static void gpi__plain_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
-    const gpi__plain *plain = (const gpi__plain *)plan->built;
-    const gpi__launch *launch = &plain->launch, *pass = &plain->pass.launch;
+    const gpi__product_kernel *built = (const gpi__product_kernel *)plan->built;
     gpi__append(text, "  %s: product%s, %u blocks of %u threads\n", kernel,
-                pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
-    gpi__explain_pass(text, pass, "");
-    gpi__explain_sums(text, &plain->sums);
+                built->product_bytes ? ", into workspace" : " and epilogue", built->launch.blocks,
+                built->launch.threads_x);
+    gpi__explain_behind_kernel(text, built, "");
 }
 
 #endif
