@@ -2005,10 +2005,9 @@ static gemmepi_status gpi__check_workspace(const gpi__regions *regions, const vo
   int i;
   for (i = 0; i < regions->count; i++) {
     const gpi__region *region = &regions->list[i];
-    if (region->begin < end && begin < region->end)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes%s) overlaps %s (%p%s)",
-        workspace, (gpi__ull)bytes, used, regions->name(regions->owner, region, room),
-        region->pointer, region->note ? region->note : "");
+    GPI__INVALID_IF(region->begin < end && begin < region->end,
+      "args.workspace (%p, %llu bytes%s) overlaps %s (%p%s)", workspace, (gpi__ull)bytes,
+      used, regions->name(regions->owner, region, room), region->pointer, region->note ? region->note : "");
   }
   return GEMMEPI_OK;
 }
@@ -3557,6 +3556,11 @@ static const gpi__dtype_row *gpi__dtype(gemmepi_dtype dtype) {
   return &gpi__dtypes[i];
 }
 
+/* Its name, as kernels and sentences have it. */
+static const char *gpi__type(int dtype) {
+  return gpi__dtype((gemmepi_dtype)dtype)->name;
+}
+
 static int gpi__bits_of(int dtype) {
   return gpi__is_packed(dtype) ? 4 : (int)(8 * gpi__dtype((gemmepi_dtype)dtype)->size);
 }
@@ -3750,11 +3754,6 @@ static double gpi__normal(double x) {
   return fma(gpi__rounded_off(within), exp(-0.5 * within * within), 0.5 * erfc(-within * GPI__SQRT_HALF));
 }
 
-/* log(1 + exp(x)), accurate in the left tail */
-static double gpi__softplus(double x) {
-  return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
-}
-
 /* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
 static double gpi__mish_product(double x) {
   double e = exp(x);
@@ -3790,7 +3789,7 @@ static double gpi__activate(uint32_t activation, double parameter, double x) {
   case GEMMEPI_QUICK_GELU:
     return gpi__scaled_logistic(x, 1.702 * x);
   case GEMMEPI_SOFTPLUS:
-    return gpi__softplus(x);
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
   case GEMMEPI_HARDSWISH:
     return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
   case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
@@ -4587,10 +4586,6 @@ static gpi__node gpi__node_of(int op, int x, int y, int z) {
   return node;
 }
 
-static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
-  return memcmp(x, y, sizeof *x) == 0;
-}
-
 /* The part of what JOIN joins. It is a list: of all parts up to node.place the first argument is it, of those behind the second, which is the
  last part or the rest of the list. */
 static int gpi__joined_part(const gpi__node *nodes, int join, int part) {
@@ -4630,7 +4625,7 @@ static int gpi__intern(gpi__graph *graph, const gpi__node *node) {
   hash = gpi__hash_word(gpi__hash(node, sizeof *node), hash);
   bucket = (int)(hash % GPI__GRAPH_BUCKETS);
   for (i = graph->buckets[bucket]; i >= 0; i = graph->next[i])
-    if (gpi__same_node(&graph->nodes[i], node))
+    if (memcmp(&graph->nodes[i], node, sizeof *node) == 0)
       return i;
   if (graph->count == GPI__GRAPH_NODES || (node->op >= GPI__LEAVES && graph->operations == graph->most)) {
     graph->full = 1;
@@ -5422,7 +5417,7 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
     return GEMMEPI_OK;
   for (dtype = 1; dtype < (int)GPI__COUNT(gpi__dtypes); dtype++)
     if (accepted >> dtype & 1 && !gpi__is_left_out(dtype))
-      gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
+      gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__type(dtype));
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s%s", i,
     operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype),
     (int)operand->dtype, names, gpi__where_it_goes((int)operand->dtype));
@@ -5471,9 +5466,8 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
     "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
 #undef GPI__RULE
   for (r = 0; r < GPI__COUNT(rules); r++)
-    if (rules[r].is_broken)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
-        rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
+    GPI__INVALID_IF(rules[r].is_broken, "desc.operands[%d].%s (of %s) is %lld; %s", i, rules[r].field,
+      o->name, (long long)rules[r].value, rules[r].accepted);
   GPI__INVALID_IF(o->accumulate && o->scale.mode,
     "desc.operands[%d].scale.mode (of %s) is %s (%d), but it accumulates; what is read and written has no one scale",
     i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
@@ -6720,9 +6714,8 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
   int turn, parts = 2;
   if (status)
     return status;
-  if (strlen(desc->text) > (size_t)gpi__most_characters(desc))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula has %llu characters; at most %d are accepted",
-      (gpi__ull)strlen(desc->text), gpi__most_characters(desc));
+  GPI__INVALID_IF(strlen(desc->text) > (size_t)gpi__most_characters(desc),
+    "desc.formula has %llu characters; at most %d are accepted", (gpi__ull)strlen(desc->text), gpi__most_characters(desc));
   for (turn = 0; turn < 3; turn++) {
     gpi__clear_graph(graph, desc, widths[turn]);
     graph->parts = parts;
@@ -7089,34 +7082,28 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
   const gemmepi_operand *o;
   int i;
   for (i = 0; i < d->wrt_count; i++)
-    if (d->wrt[i] == which)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice", gpi__name_in(d, which));
+    GPI__INVALID_IF(d->wrt[i] == which, "desc.wrt names %s twice", gpi__name_in(d, which));
   d->wrt[d->wrt_count++] = (int16_t)which;
   if (which == GPI__OF_VALUE)
     return GEMMEPI_OK;
-  if (which == GPI__RESULT || d->desc.operands[which].output)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, an output; accepted are inputs and the value",
-      gpi__name_in(d, which));
+  GPI__INVALID_IF(which == GPI__RESULT || d->desc.operands[which].output,
+    "desc.wrt names %s, an output; accepted are inputs and the value", gpi__name_in(d, which));
   o = &d->desc.operands[which];
-  if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, whose whole numbers have no gradient", o->name);
-  if (gpi__is_only_read((int)o->dtype))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.wrt names %s, in %s, a type without a gradient: leave it out; the gradient of others may "
-      "read it, where desc.saved names it", o->name, gpi__dtype(o->dtype)->name);
-  if (o->row_period || o->column_period)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
-  if (o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s",
-      o->name, (long long)o->block_rows, (long long)o->block_columns, d->desc.exchanged ? "a multiple of 8 rows and one column"
-      : "one row and a multiple of 8 columns");
-  if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, d->graph.n_width == GPI__WIDE
-      ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has only n and n / %d columns"
-      : "desc.wrt names %s, which is n / %d columns wide and not read; the formula has only n and %d n columns",
-      o->name, d->graph.parts, d->graph.parts);
+  GPI__INVALID_IF(o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64,
+    "desc.wrt names %s, whose whole numbers have no gradient", o->name);
+  GPI__INVALID_IF(gpi__is_only_read((int)o->dtype),
+    "desc.wrt names %s, in %s, a type without a gradient: leave it out; the gradient of others may "
+    "read it, where desc.saved names it", o->name, gpi__dtype(o->dtype)->name);
+  GPI__INVALID_IF(o->row_period || o->column_period,
+    "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
+  GPI__INVALID_IF(o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged),
+    "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s",
+    o->name, (long long)o->block_rows, (long long)o->block_columns,
+    d->desc.exchanged ? "a multiple of 8 rows and one column" : "one row and a multiple of 8 columns");
+  GPI__INVALID_IF(gpi__width_of(&d->graph, o->kind, o->width) < 0, d->graph.n_width == GPI__WIDE
+    ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has only n and n / %d columns"
+    : "desc.wrt names %s, which is n / %d columns wide and not read; the formula has only n and %d n columns",
+    o->name, d->graph.parts, d->graph.parts);
   return GEMMEPI_OK;
 }
 
@@ -7127,13 +7114,12 @@ static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *des
     const char *name = i == -2   ? gpi__result_name(desc)
         : i == -1 ? gpi__value_name(desc)
         : desc->operands[i].name;
-    if (is_layers && (strcmp(name, "dy") == 0 || (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
-    if (strlen(name) > GPI__FORMULA_NAME - 3)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
-        name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
+    GPI__INVALID_IF(is_layers && (strcmp(name, "dy") == 0 ||
+      (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))),
+      "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
+    GPI__INVALID_IF(strlen(name) > GPI__FORMULA_NAME - 3,
+      "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted", name,
+      (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
   }
   return GEMMEPI_OK;
 }
@@ -7185,9 +7171,7 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
   }
   if (more < 0)
     return GEMMEPI_INVALID_ARGUMENT;
-  if (d->wrt_count == 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt is %s; it names what gradients are wanted of",
-      desc->wrt ? "empty" : "NULL");
+  GPI__INVALID_IF(d->wrt_count == 0, "desc.wrt is %s; it names what gradients are wanted of", desc->wrt ? "empty" : "NULL");
   for (i = 0; i < d->desc.operand_count; i++) /* a number lies on the host and costs nothing */
     d->readable[i] =
       desc->operands[i].kind == GEMMEPI_NUMBER || (!desc->saved && !desc->operands[i].output);
@@ -7205,9 +7189,8 @@ static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list)
     return GEMMEPI_OK;
   memset(d->silent, 1, sizeof d->silent);
   for (; (more = gpi__next_name(d, list, "upstream", &at, &which)) > 0; count++) {
-    if (which == GPI__OF_VALUE || d->graph.assigned[which].node < 0)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.upstream names %s, which desc.formula does not assign; accepted are its outputs", gpi__name_in(d, which));
+    GPI__INVALID_IF(which == GPI__OF_VALUE || d->graph.assigned[which].node < 0,
+      "desc.upstream names %s, which desc.formula does not assign; accepted are its outputs", gpi__name_in(d, which));
     d->silent[which] = 0;
   }
   if (more < 0 || count)
@@ -7235,10 +7218,9 @@ static int gpi__gives_name(const gpi__derivation *d, const char *name) {
 static gemmepi_status gpi__check_given_names(const gpi__derivation *d) {
   int i;
   for (i = 0; i <= GPI__OF_VALUE; i++)
-    if ((i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i]) &&
-      gpi__gives_name(d, gpi__name_in(d, i)))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula reads %s, a name that its gradient gives; choose another",
-        gpi__name_in(d, i));
+    GPI__INVALID_IF((i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i]) &&
+      gpi__gives_name(d, gpi__name_in(d, i)),
+      "desc.formula reads %s, a name that its gradient gives; choose another", gpi__name_in(d, i));
   return GEMMEPI_OK;
 }
 
@@ -7276,12 +7258,6 @@ static int gpi__ends_with_expression(const char *text) {
       at = gpi__next_token(text, at + 1);
   }
   return ends;
-}
-
-/* Whether the formula is text that makes a or b of a product. */
-static int gpi__is_text_of_operand(const gemmepi_derive_desc *desc) {
-  return desc->formula && desc->value && (strcmp(desc->value, "a") == 0 || strcmp(desc->value, "b") == 0) &&
-     gpi__ends_with_expression(desc->formula);
 }
 
 /* Whether an operand is read that has another width than what is stored and what is made. */
@@ -7329,7 +7305,9 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
   GPI__INVALID_IF(d->ties_to_first & ~1, "desc.ties_to_first is %d; accepted are 0 and 1", d->ties_to_first);
   d->desc.without_value = !desc->value && gpi__has_operand_called(desc, "v"); /* as of a gradient's text */
   d->desc.without_result = gpi__has_operand_called(desc, "d");
-  d->desc.is_of_operand = gpi__is_text_of_operand(desc);
+  d->desc.is_of_operand = desc->formula && desc->value &&
+        (strcmp(desc->value, "a") == 0 || strcmp(desc->value, "b") == 0) &&
+        gpi__ends_with_expression(desc->formula);
   d->desc.without_result = d->desc.without_result || d->desc.is_of_operand;
   d->desc.accumulator = GEMMEPI_F32;
   gpi__list_operands_to_derive(d, desc);
@@ -7425,18 +7403,15 @@ static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
   if (!d->depends[node])
     return GEMMEPI_OK;
   (void)gpi__name_place(d->desc.text, d->graph.assigned[output].at, place);
-  if (reduction->op == GPI__REDUCE_MAX || reduction->op == GPI__REDUCE_ARGMAX)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s, which %s is assigned, has no derivative", place,
-      name, d->desc.operands[output].name);
-  if (reduction->name[0] && width == GPI__ANY && !gpi__has_columns((int)reduction->kind) && gpi__has_halves(&d->graph))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "%s: %s, which %s is assigned, is of what does not change along columns, in a formula with "
-      "halves; its gradient cannot be said in one formula", place, name, d->desc.operands[output].name);
+  GPI__INVALID_IF(reduction->op == GPI__REDUCE_MAX || reduction->op == GPI__REDUCE_ARGMAX,
+    "%s: %s, which %s is assigned, has no derivative", place, name, d->desc.operands[output].name);
+  GPI__INVALID_IF(reduction->name[0] && width == GPI__ANY && !gpi__has_columns((int)reduction->kind) &&
+    gpi__has_halves(&d->graph), "%s: %s, which %s is assigned, is of what does not change along columns, in a formula with "
+    "halves; its gradient cannot be said in one formula", place, name, d->desc.operands[output].name);
   upstream = gpi__new_leaf(d, GPI__OP_UPSTREAM, output, gpi__width_of_output(d, output));
   if (upstream >= 0 && reduction->op == GPI__REDUCE_LOGSUMEXP) {
-    if (!d->readable[output])
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: the gradient of %s reads its result %s, which desc.saved does not name",
-        place, name, d->desc.operands[output].name);
+    GPI__INVALID_IF(!d->readable[output], "%s: the gradient of %s reads its result %s, which desc.saved does not name", place,
+      name, d->desc.operands[output].name);
     saved = gpi__new_leaf(d, GPI__OP_OPERAND, output, gpi__width_of_output(d, output));
     nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
     upstream = saved < 0 ? -1 : gpi__apply_rule(d, "g * exp(x - r)", nodes);
@@ -7771,11 +7746,10 @@ static gemmepi_status gpi__add_gradient(gpi__derivation *d, int which) {
   if (kind != GEMMEPI_FULL)
     for (reduction = 1; gpi__reductions[reduction].kind != kind;)
       reduction++; /* the first of a kind is the sum */
-  if (reduction && kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_BLOCKED &&
-    d->graph.nodes[node].width == GPI__ANY && !gpi__is_number(&d->graph, node) && gpi__has_halves(&d->graph))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "the gradient of %s is a sum over columns of what does not change along them, in a formula "
-      "with halves, and cannot be said in one formula", gpi__name_in(d, which));
+  GPI__INVALID_IF(reduction && kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_BLOCKED &&
+    d->graph.nodes[node].width == GPI__ANY && !gpi__is_number(&d->graph, node) && gpi__has_halves(&d->graph),
+    "the gradient of %s is a sum over columns of what does not change along them, in a formula "
+    "with halves, and cannot be said in one formula", gpi__name_in(d, which));
   gpi__add_output(&d->printer, "d_", gpi__name_in(d, which), node, reduction,
     kind == GEMMEPI_BLOCKED ? gpi__group_of(&d->desc.operands[which], d->desc.exchanged) : 0);
   return GEMMEPI_OK;
@@ -7801,9 +7775,8 @@ static gemmepi_status gpi__check_reads(const gpi__derivation *d) {
     which = p->nodes[i].op == GPI__OP_VALUE    ? (int)GPI__OF_VALUE
         : gpi__is_of_operand(&p->nodes[i]) ? p->nodes[i].place
         : -1;
-    if (which >= 0 && p->uses[i] && p->labels[i] < GPI__BY_OPERAND && !d->readable[which])
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "the gradient reads %s, which desc.saved does not name, nor can it be computed again", gpi__name_in(d, which));
+    GPI__INVALID_IF(which >= 0 && p->uses[i] && p->labels[i] < GPI__BY_OPERAND && !d->readable[which],
+      "the gradient reads %s, which desc.saved does not name, nor can it be computed again", gpi__name_in(d, which));
   }
   return operations <= GPI__FORMULA_NODES ? GEMMEPI_OK : gpi__refuse_size();
 }
@@ -7919,8 +7892,7 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
   gpi__derivation *d;
   gemmepi_status status;
   *out = NULL;
-  if (!desc)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  GPI__INVALID_IF(!desc, "desc is NULL");
   d = (gpi__derivation *)gpi__new(allocator, sizeof *d);
   if (!d)
     return GEMMEPI_OUT_OF_MEMORY;
@@ -8443,32 +8415,28 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
   int i;
   (void)gpi__name_place(text, formula->places.halves, place);
   if (formula->has_halves && formula->n_width == GPI__NARROW) {
-    if (n > INT64_MAX / parts)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula is %d %s columns wide", place, name,
-        (long long)n, (int)parts, name);
+    GPI__INVALID_IF(n > INT64_MAX / parts, "%s: %s is %lld, and the formula is %d %s columns wide", place,
+      name, (long long)n, (int)parts, name);
     wide = parts * n;
   }
-  if (formula->has_halves && parts > 2 && wide % parts)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula has %d parts: it must be a multiple of %d", place,
-      name, (long long)n, (int)parts, (int)parts);
-  if (formula->has_halves && wide % 2 && parts == 2)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula has halves: it must be even", place, name,
-      (long long)n);
-  if (formula->has_halves && formula->group && wide % formula->group)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
-      place, (long long)formula->group, (long long)wide);
+  GPI__INVALID_IF(formula->has_halves && parts > 2 && wide % parts,
+    "%s: %s is %lld, and the formula has %d parts: it must be a multiple of %d", place, name,
+    (long long)n, (int)parts, (int)parts);
+  GPI__INVALID_IF(formula->has_halves && wide % 2 && parts == 2,
+    "%s: %s is %lld, and the formula has halves: it must be even", place, name, (long long)n);
+  GPI__INVALID_IF(formula->has_halves && formula->group && wide % formula->group,
+    "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
+    place, (long long)formula->group, (long long)wide);
   for (i = 0; i < formula->operand_count; i++)
-    if (formula->operands[i].group && !gpi__divides_columns(formula, i, n))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s is reduced by groups of %d, and %s is %lld: the columns that are reduced, of each part "
-        "where x has several, must be a multiple%s",
-        formula->names + formula->operands[i].name, (int)formula->operands[i].group, name, (long long)n,
-        formula->operands[i].members > 1 && formula->mode == GPI__EVEN_ODD
-        ? "; of even and odd columns joined there are no groups" : "");
-  if (formula->uses_uniform && (m > most || wide > most || items > most))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: random numbers are for extents below 2^32; they are %lld, %lld and %lld",
-      gpi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide, (long long)items);
+    GPI__INVALID_IF(formula->operands[i].group && !gpi__divides_columns(formula, i, n),
+      "%s is reduced by groups of %d, and %s is %lld: the columns that are reduced, of each part "
+      "where x has several, must be a multiple%s",
+      formula->names + formula->operands[i].name, (int)formula->operands[i].group, name, (long long)n,
+      formula->operands[i].members > 1 && formula->mode == GPI__EVEN_ODD ? "; of even and odd columns joined there are no groups"
+      : "");
+  GPI__INVALID_IF(formula->uses_uniform && (m > most || wide > most || items > most),
+    "%s: random numbers are for extents below 2^32; they are %lld, %lld and %lld",
+    gpi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide, (long long)items);
   return GEMMEPI_OK;
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
@@ -8585,8 +8553,7 @@ static void gpi__print_key(gpi__text *out, const gpi__formula *formula) {
   char names[GPI__FORMULA_OPERANDS][16];
   int i;
   gpi__start_printer(&p, out, formula);
-  gpi__append(out, "%s, d %s, n %d:", gpi__dtype((gemmepi_dtype)formula->accumulator)->name,
-    gpi__dtype((gemmepi_dtype)formula->d)->name, (int)formula->n_width);
+  gpi__append(out, "%s, d %s, n %d:", gpi__type(formula->accumulator), gpi__type(formula->d), (int)formula->n_width);
   if (formula->parts != 2)
     gpi__append(out, " parts %d,", (int)formula->parts);
   if (formula->exchanged && formula->uses_uniform)
@@ -8877,8 +8844,7 @@ static void gpi__emit_tables(const gpi__emitter *e) {
   for (i = 0; i < e->formula->operand_count; i++) {
     const gpi__formula_operand *o = &e->formula->operands[i];
     if (o->used & GPI__BY_INDEX)
-      gpi__append(e->out, " X(%d, b%d, %s, %s, %d)", i, i, gpi__kind_names[o->kind],
-        gpi__dtype((gemmepi_dtype)o->dtype)->name, o->periods);
+      gpi__append(e->out, " X(%d, b%d, %s, %s, %d)", i, i, gpi__kind_names[o->kind], gpi__type(o->dtype), o->periods);
   }
   gpi__append(e->out, "\n");
 }
@@ -8922,8 +8888,7 @@ static void gpi__emit_table(const gpi__emitter *e) {
       const gpi__formula_operand *o = &f->operands[i];
       if (!(o->used & GPI__BY_PLACE) || o->output != pass)
         continue;
-      gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members,
-        gpi__dtype((gemmepi_dtype)o->dtype)->name);
+      gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members, gpi__type(o->dtype));
       if (pass)
         gpi__append(e->out, "%s, %d)", o->reduction ? gpi__reductions[o->reduction].name : "none", o->accumulate);
       else
@@ -8961,7 +8926,7 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
     if (f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output)
       gpi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
     if (f->operands[i].used & GPI__BY_INDEX)
-      gpi__append(e->out, "    Table<%s> b%d;\n", gpi__dtype((gemmepi_dtype)f->operands[i].dtype)->name, i);
+      gpi__append(e->out, "    Table<%s> b%d;\n", gpi__type(f->operands[i].dtype), i);
   }
   for (i = 0; i < GPI__INDICES; i++)
     if (f->indices >> i & 1)
@@ -9449,9 +9414,8 @@ static gemmepi_status gpi__refuse_flag(int field, const gpi__flag_row *row) {
   GPI__INVALID_IF(strcmp(gpi__fields[there].desc, gpi__fields[here].desc) == 0,
     "desc.%s has %s, which belongs in desc.%s", gpi__fields[here].name, row->name, gpi__fields[there].name);
   for (i = 0; is_layers && i < GPI__COUNT(gpi__layers_flags); i++)
-    if (row->flag == gpi__layers_flags[i].flag)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
-        gpi__fields[here].name, row->name, gpi__flag(gpi__layers_flags[i].instead)->name);
+    GPI__INVALID_IF(row->flag == gpi__layers_flags[i].flag, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
+      gpi__fields[here].name, row->name, gpi__flag(gpi__layers_flags[i].instead)->name);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in %s.%s",
     gpi__fields[here].name, row->name, gpi__fields[there].desc, gpi__fields[there].name);
 }
@@ -9820,7 +9784,7 @@ static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
 /* Of 4 bits a line has whole bytes, and so has what is from one to the next. who: desc's field; of: behind its own fields, for sentences. */
 static gemmepi_status gpi__check_packed(const gpi__view *view, const char *who, const char *of, int64_t ld,
   int64_t batch_stride) {
-  const char *type = gpi__dtype((gemmepi_dtype)view->dtype)->name;
+  const char *type = gpi__type(view->dtype);
   if (!gpi__is_packed(view->dtype))
     return GEMMEPI_OK;
   GPI__INVALID_IF(ld % 2 || batch_stride % 2,
@@ -9838,7 +9802,7 @@ static gemmepi_status gpi__check_packed_operand(const gpi__kept_formula *kept, c
   GPI__INVALID_IF(gpi__is_packed(kept->views[i].dtype) && period % 2,
     "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are even numbers",
     i, kept->placed.formula->exchanged ? "row_period" : "column_period", given->name,
-    (long long)period, gpi__dtype((gemmepi_dtype)kept->views[i].dtype)->name);
+    (long long)period, gpi__type(kept->views[i].dtype));
   snprintf(who, sizeof who, "operands[%d]", i);
   snprintf(of, sizeof of, " (of %s)", given->name);
   return gpi__check_packed(&kept->views[i], who, of, given->ld, given->batch_stride);
@@ -10661,8 +10625,8 @@ static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, con
   GPI__INVALID_IF(view->bits == 1, "desc.aux.scale.mode is %s (%d); RELU's aux is a bit mask and has no scale",
     gpi__scale_mode_name(scale->mode), (int)scale->mode);
   GPI__INVALID_IF(!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32,
-    "desc.%s.scale.mode is %s (%d); %s has no scale: %s", name, gpi__scale_mode_name(scale->mode),
-    (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
+    "desc.%s.scale.mode is %s (%d); %s has no scale: %s", name,
+    gpi__scale_mode_name(scale->mode), (int)scale->mode, gpi__type(view->dtype),
     gpi__is_scaled_dtype(view->dtype) ? "the result is in I32" : "accepted with E4M3, E5M2 and I8");
   GPI__INVALID_IF(!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR,
     "desc.%s.scale.mode is %s (%d); accepted are NONE (0) and TENSOR (1): the others are for a and b%s",
@@ -10692,7 +10656,7 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
     "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %s (%d); scales are found for "
     "TENSOR (1), OUTER (2) and VECTOR_128 (3)", gpi__scale_mode_name(scale->mode), (int)scale->mode);
   GPI__INVALID_IF(!gpi__is_fp8(d->dtype), "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
-    gpi__dtype((gemmepi_dtype)d->dtype)->name);
+    gpi__type(d->dtype));
   GPI__INVALID_IF(is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0,
     is_tensor ? "desc.amax_history is %d; a scale of one number is found from the amax of "
     "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
@@ -10786,11 +10750,10 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
     return status;
   gpi__append_types(&text, types);
   GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s%s",
-    gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
-    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted, gpi__where_it_goes((int)dtype));
+    gpi__dtype(dtype)->name, gpi__type(problem->views[GPI__A].dtype),
+    gpi__type(problem->views[GPI__B].dtype), accepted, gpi__where_it_goes((int)dtype));
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s%s",
-    name, gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name, accepted,
-    gpi__where_it_goes((int)dtype));
+    name, gpi__dtype(dtype)->name, gpi__type(problem->views[GPI__D].dtype), accepted, gpi__where_it_goes((int)dtype));
 }
 
 /* What desc leaves to a: a's, and BF16 where that is fp8 and D is said to have neither a scale nor an amax. */
@@ -11019,7 +10982,7 @@ static int gpi__or_else(gemmepi_dtype dtype, int otherwise) {
 static gemmepi_status gpi__check_pack_dtype(const char *field, int dtype, uint32_t types) {
   char accepted[128];
   gpi__text text = gpi__text_in(accepted, sizeof accepted);
-  GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "desc.%s is " GPI__WITHOUT_FP8, field, gpi__dtype((gemmepi_dtype)dtype)->name);
+  GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "desc.%s is " GPI__WITHOUT_FP8, field, gpi__type(dtype));
   if (gpi__dtype_is_known((gemmepi_dtype)dtype) && types >> dtype & 1)
     return GEMMEPI_OK;
   gpi__append_types(&text, types);
@@ -11046,7 +11009,7 @@ static gemmepi_status gpi__check_pack_extents(const gpi__packing *p) {
     "desc.rows is %lld, with rows of that ld more than 2^56 elements", (long long)desc->rows);
   GPI__INVALID_IF(gpi__is_packed(p->to) && (desc->columns % 2 || p->ld % 2),
     "desc.%s is %lld; of %s a byte has two elements, so accepted are even numbers", desc->columns % 2 ? "columns" : "ld",
-    (long long)(desc->columns % 2 ? desc->columns : p->ld), gpi__dtype((gemmepi_dtype)p->to)->name);
+    (long long)(desc->columns % 2 ? desc->columns : p->ld), gpi__type(p->to));
   return GEMMEPI_OK;
 }
 
@@ -11065,7 +11028,7 @@ static gemmepi_status gpi__check_pack_scales(const gpi__packing *p) {
   GPI__INVALID_IF(desc->find && p->to == GEMMEPI_E8M0,
     "desc.find is 1, but desc.dtype is E8M0, whose numbers are scales themselves: leave it 0");
   GPI__INVALID_IF(desc->zero && !gpi__is_whole_type(p->to, &least, &most),
-    "desc.zero is given, but desc.dtype is %s; zeros go with I4, U4 and I8", gpi__dtype((gemmepi_dtype)p->to)->name);
+    "desc.zero is given, but desc.dtype is %s; zeros go with I4, U4 and I8", gpi__type(p->to));
   GPI__INVALID_IF(!(p->divisor > 0) || p->divisor > DBL_MAX,
     "desc.divisor is %g; accepted are 0, for 1, and numbers above 0", desc->divisor);
   return GEMMEPI_OK;
@@ -11422,10 +11385,6 @@ static const gemmepi_matrix *gpi__factor_of_desc(const gemmepi_matmul_desc *desc
   return i == GPI__A ? &desc->a : &desc->b;
 }
 
-static int gpi__has_operand_formula(const gemmepi_matmul_desc *desc) {
-  return desc->a.formula || desc->b.formula;
-}
-
 /* >>types */
 
 static gemmepi_dtype gpi__stored_dtype(const gemmepi_matmul_desc *desc, int i) {
@@ -11542,9 +11501,8 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
   gpi__lay_out_made(from, extents[0], extents[1], items, made);
   made->transposed = gpi__factor_of_desc(desc, i)->transposed;
   *along = gpi__stored_length(formula, *along);
-  if (*along < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "it makes %d columns of one (rows where that is contiguous), which are not a multiple of that", (int)formula->parts);
+  GPI__INVALID_IF(*along < 0, "it makes %d columns of one (rows where that is contiguous), which are not a multiple of that",
+    (int)formula->parts);
   status = gpi__convert_stored(problem, desc, i, extents, own);
   if (status)
     return status;
@@ -11892,7 +11850,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
   result = gpi__result_columns(desc->epilogue, along);
   GPI__INVALID_IF(result < 0, "desc.%s is %lld; with GATED it counts both halves and must be even",
     desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-  status = gpi__has_operand_formula(desc)
+  status = desc->a.formula || desc->b.formula
         ? gpi__convert_made(problem, desc, allocator, graph, along, result)
         : gpi__convert_tensors(problem, desc, allocator, graph, along, result);
   if (status)
@@ -12349,7 +12307,7 @@ static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int othe
   const gpi__view *d = &problem->views[GPI__D], *view = &problem->views[other];
   const char *name = gpi__argument_name(problem, other);
   GPI__INVALID_IF(view->dtype != d->dtype, "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same",
-    name, name, gpi__dtype((gemmepi_dtype)view->dtype)->name, gpi__dtype((gemmepi_dtype)d->dtype)->name);
+    name, name, gpi__type(view->dtype), gpi__type(d->dtype));
   GPI__INVALID_IF(view->lines == d->lines && view->length == d->length && view->ld != d->ld,
     "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same",
     name, name, (long long)view->ld, (long long)d->ld);
@@ -12540,9 +12498,8 @@ static gemmepi_status gpi__list_regions(const gpi__problem *problem, const gpi__
   }
   for (i = 0; i < 2 && problem->flags & GEMMEPI_DEVICE_SCALARS; i++) {
     const void *pointer = gpi__device_scalar(arguments, i);
-    if ((uintptr_t)pointer % sizeof(double))
-      return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; on the device it must be a multiple of 8 bytes",
-        gpi__scalar_names[i], pointer);
+    GPI__REFUSE_IF((uintptr_t)pointer % sizeof(double), GEMMEPI_MISALIGNED,
+      "args.%s is %p; on the device it must be a multiple of 8 bytes", gpi__scalar_names[i], pointer);
     if (!pointer)
       continue;
     region = gpi__add_region(regions, GPI__OF_SCALARS, i, 0, pointer, sizeof(double));
@@ -12841,10 +12798,10 @@ static gemmepi_status gpi__check_scales_of_groups(const gemmepi_grouped_desc *de
   int i;
   scales[0] = &desc->product.a.scale, scales[1] = &desc->product.b.scale;
   for (i = 0; i < 2 && desc->grouping == GEMMEPI_GROUPS_OF_K; i++)
-    if (scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128)
-      return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.%s.scale.mode is %s (%d) with GROUPS_OF_K; groups do not end where "
-        "128 steps of k do: accepted are NONE, TENSOR and OUTER",
-        i ? "b" : "a", gpi__scale_mode_name(scales[i]->mode), (int)scales[i]->mode);
+    GPI__UNSUPPORTED_IF(scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128,
+      "desc.product.%s.scale.mode is %s (%d) with GROUPS_OF_K; groups do not end where "
+      "128 steps of k do: accepted are NONE, TENSOR and OUTER",
+      i ? "b" : "a", gpi__scale_mode_name(scales[i]->mode), (int)scales[i]->mode);
   return GEMMEPI_OK;
 }
 
@@ -13044,11 +13001,10 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
   char place[GPI__PLACE_TEXT];
   int i;
   for (i = 0; i < 3; i++)
-    if (f->indices >> lacking[i] & 1)
-      return gpi__fail(GEMMEPI_UNSUPPORTED,
-        "%s: row, item, rows, uniform and stochastic are not what the positions of a grouped product have",
-        gpi__name_place(desc->product.formula, f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
-        : f->places.uniform, place));
+    GPI__UNSUPPORTED_IF(f->indices >> lacking[i] & 1,
+      "%s: row, item, rows, uniform and stochastic are not what the positions of a grouped product have",
+      gpi__name_place(desc->product.formula, f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
+      : f->places.uniform, place));
   GPI__UNSUPPORTED_IF(gpi__lacks_d(problem), "desc.product.formula does not assign %s; that of a grouped product does",
     desc->product.formula_result ? desc->product.formula_result : "d");
   for (i = 0; i < f->operand_count && !status; i++)
@@ -13128,8 +13084,8 @@ static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const g
     GPI__INVALID_IF(!list && is_wanted && length, "args.%s is NULL; a grouped product%s%s needs it", name,
       i ? " with " : "", fields[i]);
     GPI__INVALID_IF(list && !is_wanted, "args.%s is given, but desc.%s is 0", name, fields[i]);
-    if ((uintptr_t)list % 4)
-      return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
+    GPI__REFUSE_IF((uintptr_t)list % 4, GEMMEPI_MISALIGNED,
+      "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
     if (list)
       gpi__add_region(regions, GPI__OF_LISTS, i, 0, list, 4 * length)->note = "";
   }
@@ -13258,10 +13214,6 @@ static const gpi__operation_row *gpi__operation(int operation) {
 }
 /* The tensors of an element-wise operation: each by itself, broadcast to the operation's shape, and their types. */
 
-static int gpi__is_float(int dtype) {
-  return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
-}
-
 /* The strides, those of a dense tensor filled in. Of one without an element they have no meaning and are 0: so no product of them
  overflows, and equal tasks have equal keys. */
 static void gpi__convert_strides(const gemmepi_tensor *tensor, int64_t stride[GPI__MAX_RANK]) {
@@ -13295,9 +13247,9 @@ static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char 
     if (tensor->shape[d] == 0)
       return GEMMEPI_OK;
   for (d = 0; d < tensor->rank; d++)
-    if (tensor->shape[d] > 1 && !gpi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld", name,
-        d, (long long)tensor->shape[d], (long long)stride[d]);
+    GPI__INVALID_IF(tensor->shape[d] > 1 && !gpi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after),
+      "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld", name, d,
+      (long long)tensor->shape[d], (long long)stride[d]);
   if (!tensor->bytes)
     return GEMMEPI_OK;
   before = gpi__bytes_for_bits(before * bits);
@@ -13323,20 +13275,18 @@ static gemmepi_status gpi__check_layout(const gemmepi_tensor *tensor, const char
   GPI__INVALID_IF(tensor->offset > (size_t)GPI__MAX_ELEMENTS, "%s.offset is %llu; accepted are 0 to 2^56",
     name, (gpi__ull)tensor->offset);
   for (d = 0; d < tensor->rank; d++)
-    if (tensor->shape[d] < 0)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative", name,
-        d, (long long)tensor->shape[d]);
+    GPI__INVALID_IF(tensor->shape[d] < 0, "%s.shape[%d] is %lld; it may not be negative", name, d, (long long)tensor->shape[d]);
   for (d = 0; d < tensor->rank; d++)
-    if (tensor->shape[d] && count && (count = gpi__offset(count, tensor->shape[d], 0)) < 0)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
+    GPI__INVALID_IF(tensor->shape[d] && count && (count = gpi__offset(count, tensor->shape[d], 0)) < 0,
+      "%s has more than 2^56 elements", name);
   gpi__convert_strides(tensor, stride);
   return gpi__check_range(tensor, name, stride);
 }
 
 static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
   int dtype = gpi__type_of_tensor(tensor);
-  GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "%s.dtype is " GPI__WITHOUT_FP8, name, gpi__dtype((gemmepi_dtype)dtype)->name);
-  if (gpi__is_float(dtype))
+  GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "%s.dtype is " GPI__WITHOUT_FP8, name, gpi__type(dtype));
+  if (dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2)
     return gpi__check_layout(tensor, name);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
     "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2%s", name,
@@ -13446,12 +13396,11 @@ static gemmepi_status gpi__check_dtypes(const gpi__task *task) {
     int dtype = task->operands[t].dtype;
     if (!dtype)
       continue;
-    GPI__INVALID_IF(gpi__is_fp8(dtype), "%s has the dtype %s, which only casts accept",
-      gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
+    GPI__INVALID_IF(gpi__is_fp8(dtype), "%s has the dtype %s, which only casts accept", gpi__tensor_names[t], gpi__type(dtype));
     GPI__INVALID_IF(dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
       gemmepi_dtype_size((gemmepi_dtype)first) == 2),
       "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors may be F32",
-      gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name, of, gpi__dtype((gemmepi_dtype)first)->name);
+      gpi__tensor_names[t], gpi__type(dtype), of, gpi__type(first));
   }
   return GEMMEPI_OK;
 }
@@ -13518,10 +13467,8 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
 /* What y_transposed goes with. */
 static gemmepi_status gpi__check_transposed(const gpi__task *task, const gemmepi_elementwise_desc *desc) {
   int y = task->operands[GPI__OUT_Y].dtype, turned = task->operands[GPI__OUT_Y_TRANSPOSED].dtype;
-  GPI__INVALID_IF(!gpi__is_fp8(y), "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
-    gpi__dtype((gemmepi_dtype)y)->name);
-  GPI__INVALID_IF(turned != y, "y_transposed has the dtype %s, y has %s; they must be the same",
-    gpi__dtype((gemmepi_dtype)turned)->name, gpi__dtype((gemmepi_dtype)y)->name);
+  GPI__INVALID_IF(!gpi__is_fp8(y), "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2", gpi__type(y));
+  GPI__INVALID_IF(turned != y, "y_transposed has the dtype %s, y has %s; they must be the same", gpi__type(turned), gpi__type(y));
   GPI__INVALID_IF(desc->scale_mode == GEMMEPI_SCALE_OUTER,
     "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
     "y's columns, so cast a twice; one cast accepts TENSOR, VECTOR_128 and BLOCK_128");
@@ -13534,7 +13481,7 @@ static gemmepi_status gpi__check_transposed(const gpi__task *task, const gemmepi
 static gemmepi_status gpi__check_scaled(const gpi__task *task, const gemmepi_elementwise_desc *desc) {
   int y = task->operands[GPI__OUT_Y].dtype;
   GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gpi__is_fp8(y),
-    "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2", gpi__dtype((gemmepi_dtype)y)->name);
+    "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2", gpi__type(y));
   if (gpi__task_has(task, GPI__OUT_Y_TRANSPOSED))
     return gpi__check_transposed(task, desc);
   GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2,
@@ -14020,12 +13967,12 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
   if (!tensor)
     return GEMMEPI_OK;
   GPI__UNSUPPORTED_IF(gpi__is_left_out(gpi__type_of_tensor(tensor)), "%s.dtype is " GPI__WITHOUT_FP8, name,
-    gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
+    gpi__type(gpi__type_of_tensor(tensor)));
   GPI__INVALID_IF(!gpi__dtype_is_known((gemmepi_dtype)gpi__type_of_tensor(tensor)),
     "%s.dtype is %d, which is no gemmepi_dtype%s", name, (int)tensor->dtype, GPI__UNINITIALISED);
   GPI__INVALID_IF(operand && operand->dtype && (int)operand->dtype != gpi__type_of_tensor(tensor),
     "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0", i,
-    gpi__dtype_name(operand->dtype), (int)operand->dtype, gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
+    gpi__dtype_name(operand->dtype), (int)operand->dtype, gpi__type(gpi__type_of_tensor(tensor)));
   GPI__INVALID_IF(operand && (operand->ld || operand->batch_stride),
     "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i, operand->ld ? "ld" : "batch_stride",
     (long long)(operand->ld ? operand->ld : operand->batch_stride));
@@ -14042,10 +13989,10 @@ static gemmepi_status gpi__formula_types(const gemmepi_elementwise_desc *desc, g
       from->accumulator = GEMMEPI_F64;
   }
   from->d = y ? (gemmepi_dtype)y : from->accumulator;
-  GPI__INVALID_IF(gpi__is_only_read(y), "y.dtype is %s; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64%s",
-    gpi__dtype((gemmepi_dtype)y)->name, gpi__where_it_goes(y));
+  GPI__INVALID_IF(gpi__is_only_read(y), "y.dtype is %s; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64%s", gpi__type(y),
+    gpi__where_it_goes(y));
   GPI__INVALID_IF(y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64,
-    "y has the dtype %s, but a tensor among the operands has F64, with which all have F64", gpi__dtype((gemmepi_dtype)y)->name);
+    "y has the dtype %s, but a tensor among the operands has F64, with which all have F64", gpi__type(y));
   return GEMMEPI_OK;
 }
 
@@ -14270,7 +14217,7 @@ static void gpi__place_by_steps(const gemmepi_elementwise_desc *desc, int i, con
 
 /* Of 4 bits the elements of a byte are side by side along the last axis, and all else has whole bytes. */
 static gemmepi_status gpi__check_packed_tensor(const gemmepi_operand *operand, int i, const gpi__wide_shape *wide) {
-  const char *name = gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(operand->tensor))->name;
+  const char *name = gpi__type(gpi__type_of_tensor(operand->tensor));
   int d;
   if (!gpi__is_packed(gpi__type_of_tensor(operand->tensor)))
     return GEMMEPI_OK;
@@ -15988,8 +15935,7 @@ static int gpi__came_by_fork(const gemmepi_context *context) {
 
 /* What a call asks first. other: a pointer that it needs; name: its. */
 static gemmepi_status gpi__check_call(const gemmepi_context *context, const void *other, const char *name) {
-  if (!context || !other)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
+  GPI__INVALID_IF(!context || !other, "%s is NULL", context ? name : "context");
   return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }
 
@@ -16240,14 +16186,11 @@ static gemmepi_status gpi__check_stream(gemmepi_context *context, gemmepi_stream
 /* What a run is given beside tensors, whether it needs that or not. */
 static gemmepi_status gpi__check_run(gemmepi_context *context, gemmepi_stream stream, const void *workspace, size_t size) {
   uintptr_t begin = (uintptr_t)workspace;
-  if (!begin && size)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own", (gpi__ull)size);
-  if (begin & 255)
-    return gpi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
-  if (begin && size > (size_t)((uintptr_t)-1 - begin))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace, (gpi__ull)size);
+  GPI__INVALID_IF(!begin && size, "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own",
+    (gpi__ull)size);
+  GPI__REFUSE_IF(begin & 255, GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
+  GPI__INVALID_IF(begin && size > (size_t)((uintptr_t)-1 - begin),
+    "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace, (gpi__ull)size);
   {
     gemmepi_status status = gpi__check_stream(context, stream);
     return status ? status : gpi__fetch_fault(context);
@@ -16310,19 +16253,17 @@ static gemmepi_status gpi__check_room(gemmepi_context *context, const char *of, 
   size_t ahead, left;
   if ((!context->is_host && !context->check_pointers) || !(before || bytes) || !gpi__find_memory(context, pointer, &span))
     return GEMMEPI_OK;
-  if ((uintptr_t)pointer < span.begin)
-    return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "%s%s is %p, %llu bytes before the memory that was allocated there", of, name,
-      pointer, (gpi__ull)(span.begin - (uintptr_t)pointer));
+  GPI__REFUSE_IF((uintptr_t)pointer < span.begin, GEMMEPI_BUFFER_TOO_SMALL,
+    "%s%s is %p, %llu bytes before the memory that was allocated there", of, name, pointer,
+    (gpi__ull)(span.begin - (uintptr_t)pointer));
   ahead = (size_t)((uintptr_t)pointer - span.begin);
   left = span.bytes - ahead;
-  if (before > ahead)
-    return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-      "%s%s is %p, and the memory that was allocated there begins %llu bytes before; %llu are needed there",
-      of, name, pointer, (gpi__ull)ahead, (gpi__ull)before);
-  if (bytes > left)
-    return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-      "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
-      name, pointer, (gpi__ull)left, (gpi__ull)bytes);
+  GPI__REFUSE_IF(before > ahead, GEMMEPI_BUFFER_TOO_SMALL,
+    "%s%s is %p, and the memory that was allocated there begins %llu bytes before; %llu are needed there",
+    of, name, pointer, (gpi__ull)ahead, (gpi__ull)before);
+  GPI__REFUSE_IF(bytes > left, GEMMEPI_BUFFER_TOO_SMALL,
+    "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
+    name, pointer, (gpi__ull)left, (gpi__ull)bytes);
   return GEMMEPI_OK;
 }
 
@@ -16339,11 +16280,10 @@ static gemmepi_status gpi__check_reachable(gemmepi_context *context, const char 
 /* On the host the block's own address stands just before the aligned one. */
 static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
   char *block, *aligned;
-  if (bytes > (size_t)-1 - 2 * GPI__HOST_ALIGNMENT)
-    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds", (gpi__ull)bytes);
+  GPI__REFUSE_IF(bytes > (size_t)-1 - 2 * GPI__HOST_ALIGNMENT, GEMMEPI_OUT_OF_MEMORY,
+    "%llu bytes are more than an address space holds", (gpi__ull)bytes);
   block = (char *)context->allocator.alloc(context->allocator.user, bytes + GPI__HOST_ALIGNMENT + sizeof(char *));
-  if (!block)
-    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gpi__ull)bytes);
+  GPI__REFUSE_IF(!block, GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gpi__ull)bytes);
   aligned = block + sizeof(char *);
   aligned += (GPI__HOST_ALIGNMENT - (uintptr_t)aligned % GPI__HOST_ALIGNMENT) % GPI__HOST_ALIGNMENT;
   memcpy(aligned - sizeof(char *), &block, sizeof block);
@@ -16357,9 +16297,8 @@ static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, vo
 
 static gemmepi_status gpi__host_free(gemmepi_context *context, void *pointer) {
   char *block;
-  if (!gpi__drop_memory(context, pointer))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already", pointer);
+  GPI__INVALID_IF(!gpi__drop_memory(context, pointer),
+    "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already", pointer);
   memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
   context->allocator.free(context->allocator.user, block);
   return GEMMEPI_OK;
@@ -16438,8 +16377,7 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
   status = gpi__check_stream(context, stream);
   if (status || bytes == 0)
     return status;
-  if (!device || !host)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
+  GPI__INVALID_IF(!device || !host, "%s is NULL", device ? "host" : "device");
   if (context->is_host) {
     status = gpi__check_room(context, "", "device", device, 0, bytes);
     if (!status)
@@ -16659,10 +16597,9 @@ static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_str
   result = context->driver.stream_is_capturing(stream, &capture);
   if (result)
     return gpi__cuda_failed(&context->driver, result, "cuStreamIsCapturing");
-  if (capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE)
-    return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-      "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
-      "(gemmepi_plan_prepare), or run a plan with args.workspace", (gpi__ull)size);
+  GPI__REFUSE_IF(capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE, GEMMEPI_BUFFER_TOO_SMALL,
+    "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
+    "(gemmepi_plan_prepare), or run a plan with args.workspace", (gpi__ull)size);
   gpi__lock(&context->lock);
   if (!gpi__find_block(context, key, size))
     status = gpi__add_block(context, key, size);
@@ -16701,11 +16638,10 @@ static void gpi__give_block(gpi__block *block) {
 
 /* A workspace of the caller's, by itself: what it overlaps is another question. */
 static gemmepi_status gpi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
-  if (given < needed)
-    return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "args.workspace_size is %llu; this plan needs %llu bytes",
-      (gpi__ull)given, (gpi__ull)needed);
-  if ((uintptr_t)workspace & 255)
-    return gpi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
+  GPI__REFUSE_IF(given < needed, GEMMEPI_BUFFER_TOO_SMALL,
+    "args.workspace_size is %llu; this plan needs %llu bytes", (gpi__ull)given, (gpi__ull)needed);
+  GPI__REFUSE_IF((uintptr_t)workspace & 255, GEMMEPI_MISALIGNED,
+    "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
   return GEMMEPI_OK;
 }
 
@@ -17867,20 +17803,19 @@ static const unsigned char *gpi__parse_bytes(gpi__bundle_rest *rest, uint64_t si
 
 static gemmepi_status gpi__check_bundle(const unsigned char *data, size_t size) {
   unsigned version;
-  if (size < GPI__BUNDLE_HEADER || memcmp(data, GPI__BUNDLE_MAGIC, 16) != 0)
-    return gpi__fail(GEMMEPI_FILE_ERROR, "it does not begin as a bundle does");
+  GPI__REFUSE_IF(size < GPI__BUNDLE_HEADER || memcmp(data, GPI__BUNDLE_MAGIC, 16) != 0, GEMMEPI_FILE_ERROR,
+    "it does not begin as a bundle does");
   version = (unsigned)gpi__read_little_endian(data + 20, 4);
-  if (version != GEMMEPI_VERSION)
-    return gpi__fail(GEMMEPI_FILE_ERROR, "gemmepi %u.%u.%u made it, and this is %s: make it again with this version",
-      version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
-  if (gpi__read_little_endian(data + 16, 4) != GPI__BUNDLE_FORMAT)
-    return gpi__fail(GEMMEPI_FILE_ERROR, "its format is %u, and this version reads %d",
-      (unsigned)gpi__read_little_endian(data + 16, 4), GPI__BUNDLE_FORMAT);
-  if (gpi__read_little_endian(data + 24, 8) != size)
-    return gpi__fail(GEMMEPI_FILE_ERROR, "it has %llu bytes and says that these are %llu: it was cut short, or grew",
-      (gpi__ull)size, (gpi__ull)gpi__read_little_endian(data + 24, 8));
-  if (gpi__read_little_endian(data + 32, 8) != gpi__bundle_check(data, size))
-    return gpi__fail(GEMMEPI_FILE_ERROR, "its check does not fit: it is damaged");
+  GPI__REFUSE_IF(version != GEMMEPI_VERSION, GEMMEPI_FILE_ERROR,
+    "gemmepi %u.%u.%u made it, and this is %s: make it again with this version",
+    version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
+  GPI__REFUSE_IF(gpi__read_little_endian(data + 16, 4) != GPI__BUNDLE_FORMAT, GEMMEPI_FILE_ERROR,
+    "its format is %u, and this version reads %d", (unsigned)gpi__read_little_endian(data + 16, 4), GPI__BUNDLE_FORMAT);
+  GPI__REFUSE_IF(gpi__read_little_endian(data + 24, 8) != size, GEMMEPI_FILE_ERROR,
+    "it has %llu bytes and says that these are %llu: it was cut short, or grew",
+    (gpi__ull)size, (gpi__ull)gpi__read_little_endian(data + 24, 8));
+  GPI__REFUSE_IF(gpi__read_little_endian(data + 32, 8) != gpi__bundle_check(data, size), GEMMEPI_FILE_ERROR,
+    "its check does not fit: it is damaged");
   return GEMMEPI_OK;
 }
 
@@ -17925,8 +17860,7 @@ static int gpi__parse_section(gpi__bundle_rest *bundle, const unsigned char **ki
 static gemmepi_status gpi__walk_kernels(gpi__bundle_rest section, gpi__bundle *to, size_t *count) {
   while (section.left != 0) {
     gpi__bundled kernel;
-    if (!gpi__parse_kernel(&section, &kernel))
-      return gpi__fail(GEMMEPI_FILE_ERROR, "the sizes of its kernels do not fit together");
+    GPI__REFUSE_IF(!gpi__parse_kernel(&section, &kernel), GEMMEPI_FILE_ERROR, "the sizes of its kernels do not fit together");
     if (to) {
       to->codes[*count] = kernel.code;
       if (!gpi__map_find(&to->by_key, kernel.key, kernel.key_size) &&
@@ -17946,10 +17880,10 @@ static gemmepi_status gpi__walk_bundle(const unsigned char *data, size_t size, g
   rest.left = size - GPI__BUNDLE_HEADER;
   *count = 0;
   while (!status && rest.left != 0) {
-    if (!gpi__parse_section(&rest, &kind, &section))
-      return gpi__fail(GEMMEPI_FILE_ERROR, "the sizes of its sections do not fit together");
-    if (memcmp(kind, gpi__bundle_kernels, sizeof gpi__bundle_kernels) != 0)
-      return gpi__fail(GEMMEPI_FILE_ERROR, "it has a section of a kind that this version does not know");
+    GPI__REFUSE_IF(!gpi__parse_section(&rest, &kind, &section), GEMMEPI_FILE_ERROR,
+      "the sizes of its sections do not fit together");
+    GPI__REFUSE_IF(memcmp(kind, gpi__bundle_kernels, sizeof gpi__bundle_kernels) != 0, GEMMEPI_FILE_ERROR,
+      "it has a section of a kind that this version does not know");
     status = gpi__walk_kernels(section, to, count);
   }
   return status;
@@ -18044,16 +17978,14 @@ static gemmepi_status gpi__choose_target(const gpi__nvrtc *nvrtc, int arch, gpi_
   int result = nvrtc->get_num_supported_archs(&count);
   if (!result && count > 0 && count <= (int)GPI__COUNT(archs))
     result = nvrtc->get_supported_archs(archs);
-  if (result || count <= 0 || count > (int)GPI__COUNT(archs))
-    return gpi__fail(GEMMEPI_COMPILE_ERROR, "NVRTC does not tell the architectures it knows (%s, count %d)",
-      nvrtc->get_error_string(result), count);
+  GPI__REFUSE_IF(result || count <= 0 || count > (int)GPI__COUNT(archs), GEMMEPI_COMPILE_ERROR,
+    "NVRTC does not tell the architectures it knows (%s, count %d)", nvrtc->get_error_string(result), count);
   for (i = 0; i < count; i++)
     if (archs[i] <= arch && archs[i] > best)
       best = archs[i];
-  if (best == 0)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for%s",
-      arch / 10, arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10,
-      nvrtc->version >= 13000 ? " (one of CUDA 12 compiles for 5.0 and later)" : "");
+  GPI__UNSUPPORTED_IF(best == 0, "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for%s",
+    arch / 10, arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10,
+    nvrtc->version >= 13000 ? " (one of CUDA 12 compiles for 5.0 and later)" : "");
   target->is_ptx = best != arch;
   target->keeps_ptx = 0;
   snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
@@ -18156,8 +18088,7 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
   memset(image, 0, sizeof *image);
   if (log)
     *log = NULL;
-  if (!source)
-    return gpi__fail(GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
+  GPI__REFUSE_IF(!source, GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
   text = gpi__join_source(allocator, prologue, source);
   if (!text || !gpi__make_headers(allocator, &headers)) {
     gpi__delete(allocator, text);
@@ -18989,8 +18920,7 @@ static int gpi__has_ended(const gemmepi_plan *plan) {
 
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args, gemmepi_plan_kind kind) {
-  if (!plan || !args)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+  GPI__INVALID_IF(!plan || !args, "%s is NULL", plan ? "args" : "plan");
   if (gpi__has_ended(plan))
     return GEMMEPI_INVALID_ARGUMENT;
   if (plan->kind == kind)
@@ -19271,8 +19201,8 @@ static gemmepi_status gpi__open_device(gemmepi_context *context, int wanted) {
   if (result)
     return gpi__cuda_failed(driver, result, "cuDeviceGetCount");
   context->ordinal = wanted ? wanted - 1 : gpi__current_ordinal(driver);
-  if (context->ordinal >= count)
-    return gpi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d", context->ordinal, count);
+  GPI__REFUSE_IF(context->ordinal >= count, GEMMEPI_NO_DEVICE,
+    "config.device asks for CUDA device %d; this machine has %d", context->ordinal, count);
   result = driver->device_get(&context->device, context->ordinal);
   if (!result)
     result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
@@ -19328,32 +19258,26 @@ static gemmepi_status gpi__open_any(gemmepi_context *context, int wanted) {
     1u << GEMMEPI_ROUTE_FUSED)
 
 static gemmepi_status gpi__check_config(const gemmepi_config *config) {
-  if (config->device < GEMMEPI_DEVICE_HOST)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
-      "(did you leave config uninitialised? = {0})", config->device);
-  if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
-      config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
-  if (config->check_pointers != 0 && config->check_pointers != 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
-      "uninitialised? = {0})", config->check_pointers);
-  if (config->multiprocessors < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.multiprocessors is %d; it must not be negative", config->multiprocessors);
-  if (config->library_path_only != 0 && config->library_path_only != 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1", config->library_path_only);
-  if (config->library_path_only && (!config->library_path || !config->library_path[0]))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "config.library_path_only is 1 and config.library_path is %s: set it to the folders of libcuda, NVRTC and cuBLASLt",
-      config->library_path ? "empty" : "NULL");
-  if (config->routes & ~GPI__PRODUCT_ROUTES)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
-      "PLAIN and FUSED", config->routes);
-  if (!(config->tune >= 0) || config->tune > 1e9)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "config.tune is %g; accepted are 0, for no tuning on first use, and up to 1e9 milliseconds", config->tune);
-  if (config->check != 0 && config->check != 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "config.check is %d; accepted are 0 and 1 (did you leave config uninitialised? = {0})", config->check);
+  GPI__INVALID_IF(config->device < GEMMEPI_DEVICE_HOST,
+    "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST (did you leave config uninitialised? = {0})",
+    config->device);
+  GPI__INVALID_IF((config->allocator.alloc == NULL) != (config->allocator.free == NULL),
+    "config.allocator has %s without %s; both or neither are set",
+    config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
+  GPI__INVALID_IF(config->check_pointers != 0 && config->check_pointers != 1,
+    "config.check_pointers is %d; accepted are 0 and 1 (did you leave config uninitialised? = {0})", config->check_pointers);
+  GPI__INVALID_IF(config->multiprocessors < 0, "config.multiprocessors is %d; it must not be negative", config->multiprocessors);
+  GPI__INVALID_IF(config->library_path_only != 0 && config->library_path_only != 1,
+    "config.library_path_only is %d; accepted are 0 and 1", config->library_path_only);
+  GPI__INVALID_IF(config->library_path_only && (!config->library_path || !config->library_path[0]),
+    "config.library_path_only is 1 and config.library_path is %s: set it to the folders of libcuda, NVRTC and cuBLASLt",
+    config->library_path ? "empty" : "NULL");
+  GPI__INVALID_IF(config->routes & ~GPI__PRODUCT_ROUTES,
+    "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, PLAIN and FUSED", config->routes);
+  GPI__INVALID_IF(!(config->tune >= 0) || config->tune > 1e9,
+    "config.tune is %g; accepted are 0, for no tuning on first use, and up to 1e9 milliseconds", config->tune);
+  GPI__INVALID_IF(config->check != 0 && config->check != 1,
+    "config.check is %d; accepted are 0 and 1 (did you leave config uninitialised? = {0})", config->check);
   return GEMMEPI_OK;
 }
 
@@ -19365,20 +19289,17 @@ static const char *const gpi__struct_names[] = {GEMMEPI_STRUCT_LIST(GPI__NAME_OF
 /* Whether the caller was compiled with this header, or with one whose structs are the same. */
 static gemmepi_status gpi__check_interface(int version, const size_t *sizes, size_t count) {
   size_t i;
-  if (count && !sizes)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "sizes is NULL, but count is %llu; accepted is 0 then", (gpi__ull)count);
-  if (version / 100 != GEMMEPI_VERSION / 100 || (count && count != GPI__COUNT(gpi__struct_sizes)))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "the program was compiled with gemmepi.h of version %d.%d.%d (%llu structs), and the library that it runs "
-      "with is of version %s (%d structs): compile both with the same gemmepi.h",
-      version / 10000, version / 100 % 100, version % 100, (gpi__ull)count, GEMMEPI_VERSION_STRING,
-      (int)GPI__COUNT(gpi__struct_sizes));
+  GPI__INVALID_IF(count && !sizes, "sizes is NULL, but count is %llu; accepted is 0 then", (gpi__ull)count);
+  GPI__INVALID_IF(version / 100 != GEMMEPI_VERSION / 100 || (count && count != GPI__COUNT(gpi__struct_sizes)),
+    "the program was compiled with gemmepi.h of version %d.%d.%d (%llu structs), and the library that it runs "
+    "with is of version %s (%d structs): compile both with the same gemmepi.h",
+    version / 10000, version / 100 % 100, version % 100, (gpi__ull)count, GEMMEPI_VERSION_STRING,
+    (int)GPI__COUNT(gpi__struct_sizes));
   for (i = 0; i < count; i++)
-    if (sizes[i] != gpi__struct_sizes[i])
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s has %llu bytes in the program and %llu in the library (%s) that it runs with: compile both with the "
-        "same gemmepi.h and the same packing of structs",
-        gpi__struct_names[i], (gpi__ull)sizes[i], (gpi__ull)gpi__struct_sizes[i], GEMMEPI_VERSION_STRING);
+    GPI__INVALID_IF(sizes[i] != gpi__struct_sizes[i],
+      "%s has %llu bytes in the program and %llu in the library (%s) that it runs with: compile both with the "
+      "same gemmepi.h and the same packing of structs",
+      gpi__struct_names[i], (gpi__ull)sizes[i], (gpi__ull)gpi__struct_sizes[i], GEMMEPI_VERSION_STRING);
   return GEMMEPI_OK;
 }
 
@@ -19431,8 +19352,7 @@ static gemmepi_status gpi__create(const gemmepi_config *config, gemmepi_context 
   status = gpi__check_config(config);
   if (status)
     return status;
-  if (!gpi__watch_forks())
-    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no memory to watch fork()");
+  GPI__REFUSE_IF(!gpi__watch_forks(), GEMMEPI_OUT_OF_MEMORY, "the system gave no memory to watch fork()");
   allocator = config->allocator.alloc ? config->allocator : gpi__default_allocator();
   context = (gemmepi_context *)gpi__new(&allocator, sizeof *context);
   if (!context)
@@ -19467,8 +19387,7 @@ static gemmepi_status gpi__create(const gemmepi_config *config, gemmepi_context 
 GEMMEPI_API gemmepi_status gemmepi_create_for(int version, const size_t *sizes, size_t count,
   const gemmepi_config *config, gemmepi_context **result) {
   gemmepi_status status;
-  if (!result)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+  GPI__INVALID_IF(!result, "context is NULL; it receives the new context");
   *result = NULL;
   status = gpi__check_interface(version, sizes, count);
   return status ? status : gpi__create(config, result);
@@ -19600,6 +19519,20 @@ typedef struct gpi__plan_row {
    goes by that. NULL: nothing is timed or checked. */
   gemmepi_status (*measure)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
 } gpi__plan_row;
+
+/* A row whose functions have the name in theirs; behind it the places of texts. */
+#define GPI__PLAN_ROW(kind, name, ...) \
+  { \
+    kind, __VA_ARGS__, gpi__make_##name, gpi__workspace_of_##name, gpi__run_##name, \
+      gpi__describe_##name, gpi__explain_##name, gpi__measure_##name \
+  }
+/* Those of a desc with a formula, of its own and of a and b. */
+#define GPI__TEXTS_OF(desc) \
+  { \
+    offsetof(desc, formula), sizeof(desc), { \
+      offsetof(desc, a.formula), offsetof(desc, b.formula) \
+    } \
+  }
 
 /* >>making */
 
@@ -20213,11 +20146,6 @@ static int64_t gpi__units_of(const gpi__placed_formula *placed) {
   return placed->columns / gpi__members(placed->formula, placed->formula->n_width);
 }
 
-/* Columns of all that is WIDE. */
-static int64_t gpi__wide_columns(const gpi__placed_formula *placed) {
-  return gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
-}
-
 /* How many units lie between a unit's members. */
 static int64_t gpi__half_of(const gpi__placed_formula *placed) {
   const gpi__formula *formula = placed->formula;
@@ -20560,7 +20488,7 @@ static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const 
   h->unit.look_up = gpi__look_up_on_host;
   h->unit.tables = h;
   h->unit.indices[GPI__INDEX_ROWS] = placed->rows;
-  h->unit.indices[GPI__INDEX_COLUMNS] = gpi__wide_columns(placed);
+  h->unit.indices[GPI__INDEX_COLUMNS] = gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
   h->unit.indices[GPI__INDEX_DEPTH] = placed->depth;
   h->by_columns = 1;
   if (gpi__has_outputs(h->formula, 1))
@@ -20908,14 +20836,6 @@ static float gpi__host_scale_of_history(const gpi__problem *problem, const gpi__
 
 /* >>one index: the twin of kernels/operations.cuh */
 
-static double gpi__backward(const gpi__task *task, double dy, double x) {
-  return gpi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
-}
-
-static double gpi__lerp_at(double a, double b, double w) {
-  return fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
-}
-
 /* v has a value for each tensor: from those of the inputs come those of the outputs. Inputs of outputs that nobody wants
  may be anything. */
 static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
@@ -20925,7 +20845,7 @@ static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
     v[GPI__OUT_Y] = gpi__activate((uint32_t)task->activation, task->parameter, a);
     break;
   case GEMMEPI_OP_ACTIVATION_BACKWARD:
-    v[GPI__OUT_DA] = gpi__backward(task, dy, a);
+    v[GPI__OUT_DA] = gpi__times_derivative((uint32_t)task->activation, task->parameter, dy, a);
     break;
   case GEMMEPI_OP_GATED:
     v[GPI__OUT_Y] = gpi__times_activation((uint32_t)task->activation, task->parameter, a, b);
@@ -20935,7 +20855,7 @@ static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
     v[GPI__OUT_DB] = gpi__gate_gradient((uint32_t)task->activation, task->parameter, dy, a, b);
     break;
   case GEMMEPI_OP_LERP:
-    v[GPI__OUT_Y] = gpi__lerp_at(a, b, w);
+    v[GPI__OUT_Y] = fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
     break;
   case GEMMEPI_OP_LERP_BACKWARD:
     v[GPI__OUT_DA] = (1 - w) * dy;
@@ -21399,6 +21319,16 @@ static int gpi__is_reduced(const gpi__formula_operand *operand) {
   return operand->output && operand->used && operand->reduction;
 }
 
+/* Whether a formula has reductions: GPI__ALONG_ROWS, of each row or of groups in it, OVER_ROWS, of columns or of all, or either. */
+enum { GPI__ALONG_ROWS = 1, GPI__OVER_ROWS = 2, GPI__OF_ANY_SORT = 3 };
+static int gpi__has_reductions(const gpi__formula *formula, int sorts) {
+  int i, has = 0;
+  for (i = 0; i < formula->operand_count; i++)
+    if (gpi__is_reduced(&formula->operands[i]))
+      has |= gpi__has_rows(formula->operands[i].kind) ? GPI__ALONG_ROWS : GPI__OVER_ROWS;
+  return (has & sorts) != 0;
+}
+
 static gpi__reduction_op gpi__op_of(const gpi__formula_operand *operand) {
   return gpi__reductions[operand->reduction].op;
 }
@@ -21471,10 +21401,9 @@ static gemmepi_status gpi__convert_formula_strides(const gpi__placed_formula *pl
   pass->is_strided = gpi__is_strided(placed);
   if (!pass->is_strided)
     return GEMMEPI_OK;
-  if (axes > GPI__FORMULA_OUTER_AXES + 1)
-    return gpi__fail(GEMMEPI_UNSUPPORTED,
-      "of the axes before the last two %d do not merge with others; formulas on a GPU accept up to %d "
-      "of those: make the tensors dense, or of fewer axes", axes, GPI__FORMULA_OUTER_AXES + 1);
+  GPI__UNSUPPORTED_IF(axes > GPI__FORMULA_OUTER_AXES + 1,
+    "of the axes before the last two %d do not merge with others; formulas on a GPU accept up to %d "
+    "of those: make the tensors dense, or of fewer axes", axes, GPI__FORMULA_OUTER_AXES + 1);
   for (d = 0; d < GPI__FORMULA_OUTER_AXES; d++)
     pass->strides.extents[d] = d < axes ? from->extents[axes - 1 - d] : 1;
   for (i = 0; i <= GPI__RESULT; i++) {
@@ -21543,7 +21472,7 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
 /* The CUDA text ahead of a formula's kernels. */
 
 static const char *gpi__formula_type(int dtype, int otherwise) {
-  return gpi__dtype((gemmepi_dtype)(dtype ? dtype : otherwise))->name;
+  return gpi__type(dtype ? dtype : otherwise);
 }
 
 /* Bits of the places that have a scale or an amax. */
@@ -21647,36 +21576,21 @@ static void gpi__place_source(const gpi__placed_formula *placed, const gpi__form
   params->depth = placed->depth;
 }
 
-static int gpi__has_reductions(const gpi__formula *formula) {
-  int i;
-  for (i = 0; i < formula->operand_count; i++)
-    if (gpi__is_reduced(&formula->operands[i]))
-      return 1;
-  return 0;
-}
-
 /* Threads along columns: a warp at most, but where there are few rows and nothing is reduced, so that none is idle. */
 static unsigned gpi__most_threads_along_columns(const gpi__placed_formula *placed) {
   unsigned most = 32;
-  while (!gpi__has_reductions(placed->formula) && most < GPI__FORMULA_THREADS &&
+  while (!gpi__has_reductions(placed->formula, GPI__OF_ANY_SORT) && most < GPI__FORMULA_THREADS &&
     GPI__FORMULA_THREADS / (int64_t)most > placed->rows)
     most *= 2;
   return most;
-}
-
-static int gpi__reduces_rows(const gpi__formula *formula) {
-  int i;
-  for (i = 0; i < formula->operand_count; i++)
-    if (gpi__is_reduced(&formula->operands[i]) && !gpi__has_rows(formula->operands[i].kind))
-      return 1;
-  return 0;
 }
 
 /* Tiles of rows and columns. Threads take more rows as long as every multiprocessor still has four blocks, or a grid too many. */
 static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context, const gpi__placed_formula *placed, int run,
   gpi__formula_pass *pass) {
   int64_t chunks = gpi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
-  int64_t most = gpi__reduces_rows(placed->formula) ? GPI__FORMULA_MOST_STEPS : GPI__FORMULA_FEW_STEPS;
+  int64_t most = gpi__has_reductions(placed->formula, GPI__OVER_ROWS) ? GPI__FORMULA_MOST_STEPS
+        : GPI__FORMULA_FEW_STEPS;
   unsigned threads_x = 1, threads_y, most_x = gpi__most_threads_along_columns(placed);
   int64_t steps;
   while (threads_x < most_x && (int64_t)threads_x < chunks)
@@ -21688,8 +21602,7 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context, co
     tiles = gpi__times(gpi__times(column_tiles, row_tiles), placed->items);
     if (tiles <= INT_MAX && (steps >= most || tiles < 8 * (int64_t)context->multiprocessors))
       break;
-    if (steps > INT_MAX / 4)
-      return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(steps > INT_MAX / 4, "the result has more tiles than a grid has blocks");
   }
   pass->params.row_steps = (int)steps;
   pass->params.row_tiles = (unsigned)row_tiles;
@@ -21770,8 +21683,7 @@ static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction
   while (reduction->lanes < most && (reduction->lanes < 32 ? 4 : 16) * (int64_t)reduction->lanes < reduction->lines)
     reduction->lanes *= 2;
   mine = gpi__divide_up(results, GPI__FORMULA_THREADS / (int64_t)reduction->lanes);
-  if (*blocks + mine > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "reductions have more results than a grid has blocks for");
+  GPI__UNSUPPORTED_IF(*blocks + mine > INT_MAX, "reductions have more results than a grid has blocks for");
   reduction->first_block = (unsigned)*blocks;
   reduction->blocks = (unsigned)mine;
   *blocks += mine;
@@ -21921,21 +21833,15 @@ static gemmepi_status gpi__build_reductions(gemmepi_context *context, const gpi_
 /* Microseconds. */
 static double gpi__formula_pass_microseconds(const gemmepi_context *context, const gpi__placed_formula *placed,
   const gpi__formula_source *source) {
-  double bytes = gpi__formula_bytes(placed, source), launches = GPI__ANOTHER_LAUNCH;
-  int i, run = gpi__formula_run_length(placed->formula);
-  for (i = 0; i < placed->formula->operand_count; i++)
-    if (gpi__is_reduced(&placed->formula->operands[i]))
-      launches = 2 * GPI__ANOTHER_LAUNCH;
+  double bytes = gpi__formula_bytes(placed, source);
+  int launches = 1 + gpi__has_reductions(placed->formula, GPI__OF_ANY_SORT);
+  int run = gpi__formula_run_length(placed->formula);
   if (!gpi__formula_is_aligned(placed, source, run))
     bytes *= 1.8; /* as the pass of compositions */
-  return launches + bytes / gpi__memory_rate(context);
+  return launches * GPI__ANOTHER_LAUNCH + bytes / gpi__memory_rate(context);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* Runs of a formula's pass, and what it is in words. */
-
-static void *gpi__given(void *const *list, int i) {
-  return list ? list[i] : NULL;
-}
 
 static gemmepi_status gpi__clear_formula_amax(const gemmepi_context *context, const gpi__formula_pass *pass,
   const gpi__formula_run *run, gemmepi_stream stream) {
@@ -21962,7 +21868,7 @@ static void gpi__point_operand(const gpi__formula_run *run, const gpi__formula_p
   else if (pass->roles[i] == GPI__ROLE_REDUCTION)
     place->data = gpi__states_of(pass, (char *)run->states, i);
   place->scale = pass->scaled[i] ? run->scales[i] : NULL;
-  place->amax = pass->amax[i] ? gpi__given(run->amax, i) : NULL;
+  place->amax = pass->amax[i] && run->amax ? run->amax[i] : NULL;
 }
 
 static void gpi__point_source(const gpi__formula_run *run, gpi__formula_pass_params *params) {
@@ -22105,9 +22011,8 @@ static gemmepi_status gpi__refuse_tensors(const gpi__regions *regions, const gpi
   char room[128], others[128];
   const char *name = regions->name(regions->owner, first, room);
   const char *beside = regions->name(regions->owner, second, others);
-  if (!gpi__is_tensor(first))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p, %llu bytes) overlaps %s (%p)", name,
-      first->pointer, (gpi__ull)(first->end - first->begin), beside, second->pointer);
+  GPI__INVALID_IF(!gpi__is_tensor(first), "%s (%p, %llu bytes) overlaps %s (%p)", name, first->pointer,
+    (gpi__ull)(first->end - first->begin), beside, second->pointer);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p), which is written, overlaps %s (%p)%s; %s", name,
     first->pointer, beside, second->pointer, gpi__if_undecided(shares), rule);
 }
@@ -22171,12 +22076,6 @@ static int gpi__axes_may(const gpi__placed_formula *placed, gpi__axes_freedom fr
       return 0;
   }
   return 1;
-}
-
-static gpi__axes_freedom gpi__freedom_of(const gpi__placed_formula *placed) {
-  return gpi__axes_may(placed, GPI__ANY_ORDER)    ? GPI__ANY_ORDER
-     : gpi__axes_may(placed, GPI__ROWS_MERGE) ? GPI__ROWS_MERGE
-        : GPI__ITEMS_MERGE;
 }
 
 /* y and outputs decide first. */
@@ -22272,7 +22171,9 @@ static int gpi__reads_packed(const gpi__formula *formula) {
 
 /* The result points into itself and to the task's formula. */
 static void gpi__convert_device_formula(const gpi__formula_task *task, gpi__device_formula *device) {
-  gpi__axes_freedom freedom = gpi__freedom_of(&task->placed);
+  gpi__axes_freedom freedom = gpi__axes_may(&task->placed, GPI__ANY_ORDER)    ? GPI__ANY_ORDER
+        : gpi__axes_may(&task->placed, GPI__ROWS_MERGE) ? GPI__ROWS_MERGE
+        : GPI__ITEMS_MERGE;
   gpi__formula_axes from;
   device->formula = *task->placed.formula;
   device->placed = task->placed;
@@ -22347,9 +22248,8 @@ static gemmepi_status gpi__check_last(gpi__regions *regions, int is_wanted, size
     return GEMMEPI_OK;
   }
   name = regions->name(regions->owner, region, room);
-  if (is_wanted != (region->pointer != NULL))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
-      whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
+  GPI__INVALID_IF(is_wanted != (region->pointer != NULL), "%s is %s, but %s", name,
+    is_wanted ? "NULL" : "given", whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
   return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region->pointer, (int)alignment,
     gpi__is_tensor(region) ? "the size of an element, or desc.alignment, 16 by default" : "the size of an element");
 }
@@ -22391,10 +22291,9 @@ static gemmepi_status gpi__check_number(const gpi__formula_task *task, int i, co
   region.kind = GPI__OF_OPERANDS;
   region.place = (int16_t)i;
   name = gpi__name_of_formula(task, &region, room);
-  if (!pointer)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host", name);
-  if ((uintptr_t)pointer % sizeof(double))
-    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of 8 bytes (a double)", name, pointer);
+  GPI__INVALID_IF(!pointer, "%s is NULL; it is a NUMBER, so a double on the host", name);
+  GPI__REFUSE_IF((uintptr_t)pointer % sizeof(double), GEMMEPI_MISALIGNED,
+    "%s is %p; it must be a multiple of 8 bytes (a double)", name, pointer);
   memcpy(&number, pointer, sizeof number);
   return gpi__check_whole(name + strlen("args."), number);
 }
@@ -22414,8 +22313,8 @@ static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_a
         : args->y_transposed       ? "y_transposed"
         : args->y_transposed_scale ? "y_transposed_scale"
         : NULL;
-  if (args->weight < 0 || args->weight > 0 || args->weight != args->weight)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, but a formula has none: leave it 0", args->weight);
+  GPI__INVALID_IF(args->weight < 0 || args->weight > 0 || args->weight != args->weight,
+    "args.weight is %g, but a formula has none: leave it 0", args->weight);
   if (!name)
     return GEMMEPI_OK;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but a formula has only y and operands: leave it NULL", name);
@@ -22640,13 +22539,13 @@ static void gpi__append_operation(gpi__text *text, const gpi__task *task, int op
   gpi__append(text, "#define GEMMEPI_ACTIVATION %d\n", (int)task->activation);
   gpi__append(text, "#define GEMMEPI_EXACT %d\n", gpi__task_is_exact(task));
   gpi__append(text, "#define GEMMEPI_USED 0x%x\n", (unsigned)nest->used);
-  gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__dtype((gemmepi_dtype)accumulator)->name);
+  gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(accumulator));
   gpi__append(text, "#define GEMMEPI_CAST %d\n", cast);
   for (t = 0; t < GPI__PARAMS_TENSORS; t++) {
     int dtype = gpi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
     if (t >= GPI__OUT_Y && type_of_output)
       dtype = type_of_output;
-    gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
+    gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t], gpi__type(dtype));
   }
 }
 
@@ -22654,13 +22553,13 @@ static void gpi__append_operation(gpi__text *text, const gpi__task *task, int op
 static void gpi__name_operation(const gpi__task *task, int operation, const char *stem, int from, int to, gpi__launch *launch) {
   const char *name = gpi__operation(operation)->name;
   const char *activation = gpi__activation_name((gemmepi_epilogue)task->activation);
-  const char *type = gpi__dtype((gemmepi_dtype)from)->name;
+  const char *type = gpi__type(from);
   if (strncmp(name, "ACTIVATION", 10) == 0)
     gpi__name_kernel(launch, "%s_%s%s_%s", stem, activation, name + 10, type);
   else if (task->activation)
     gpi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
   else if (from != to)
-    gpi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type, gpi__dtype((gemmepi_dtype)to)->name);
+    gpi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type, gpi__type(to));
   else
     gpi__name_kernel(launch, "%s_%s_%s", stem, name, type);
 }
@@ -22874,8 +22773,7 @@ static gemmepi_status gpi__describe_loop(const gpi__task *task, uint32_t outputs
     blocks = gpi__describe_contiguous(loop, vector, defines);
   else
     blocks = gpi__describe_tiles(task, loop, vector, defines);
-  if (blocks <= 0 || blocks > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the tensors have more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "the tensors have more tiles than a grid has blocks");
   loop->launch.blocks = (unsigned)blocks;
   loop->launch.threads_x = GPI__ELEMENT_THREADS;
   loop->launch.threads_y = 1;
@@ -22998,8 +22896,7 @@ static gemmepi_status gpi__divide_sum(gpi__sum_step *step, int wide, int64_t blo
     *parts = gpi__divide_up(params->summed_count, params->part_count);
   params->kept_blocks = (unsigned)blocks;
   blocks = blocks > INT_MAX ? -1 : gpi__offset(blocks, *parts, 0);
-  if (blocks <= 0 || blocks > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "a sum has more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "a sum has more tiles than a grid has blocks");
   step->launch.blocks = (unsigned)blocks;
   return GEMMEPI_OK;
 }
@@ -23032,7 +22929,7 @@ static void gpi__append_sum(gpi__text *defines, const gpi__task *task, int opera
   gpi__append_operation(defines, task, operation, nest,
     gpi__largest_size(nest, GPI__INPUTS) == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
   gpi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
-  gpi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n", gpi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
+  gpi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(nest->dtype[step->output]));
   gpi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n", ends && (task->flags & GEMMEPI_ACCUMULATE) != 0);
   gpi__append(defines, "#define GEMMEPI_VECTORS %d\n", gpi__sums_vectors(task, nest, gpi__vector_of_sum(nest)));
   gpi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
@@ -23217,9 +23114,9 @@ typedef struct gpi__scaled_way {
 } gpi__scaled_way;
 
 static void gpi__append_scaled_types(gpi__text *text, const gpi__task *task) {
-  gpi__append(text, "#define GEMMEPI_A_TYPE %s\n", gpi__dtype((gemmepi_dtype)task->operands[GPI__IN_A].dtype)->name);
-  gpi__append(text, "#define GEMMEPI_Y_TYPE %s\n", gpi__dtype((gemmepi_dtype)task->operands[GPI__OUT_Y].dtype)->name);
-  gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__dtype((gemmepi_dtype)task->accumulator)->name);
+  gpi__append(text, "#define GEMMEPI_A_TYPE %s\n", gpi__type(task->operands[GPI__IN_A].dtype));
+  gpi__append(text, "#define GEMMEPI_Y_TYPE %s\n", gpi__type(task->operands[GPI__OUT_Y].dtype));
+  gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(task->accumulator));
 }
 
 static void gpi__append_scaled(gpi__text *text, const gpi__task *task, const gpi__scaled_way *way) {
@@ -23278,8 +23175,7 @@ static gemmepi_status gpi__describe_scaled(const gpi__task *task, gpi__scaled_st
       params->tiles[d] = (unsigned)tiles;
     blocks = gpi__offset(blocks, tiles, 0);
   }
-  if (blocks <= 0 || blocks > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the tensors have more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "the tensors have more tiles than a grid has blocks");
   step->amax.blocks = step->cast.blocks = (unsigned)blocks;
   step->offset_a = task->operands[GPI__IN_A].offset;
   step->offset_y = task->operands[GPI__OUT_Y].offset;
@@ -23659,9 +23555,8 @@ static gemmepi_status gpi__judge_operation(const gpi__regions *regions, const gp
 
 /* Adds so many numbers, if they are given. */
 static gemmepi_status gpi__add_numbers(gpi__regions *regions, int place, const void *pointer, int64_t count, size_t size) {
-  if ((uintptr_t)pointer % size)
-    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes",
-      gpi__numbers[place].name, pointer, (int)size);
+  GPI__REFUSE_IF((uintptr_t)pointer % size, GEMMEPI_MISALIGNED,
+    "%s is %p; it must be a multiple of %d bytes", gpi__numbers[place].name, pointer, (int)size);
   if (pointer)
     gpi__add_region(regions, GPI__OF_SCALES, place, place > 0, pointer, count * (int64_t)size);
   return GEMMEPI_OK;
@@ -23676,15 +23571,13 @@ static gemmepi_status gpi__check_numbers(const gpi__task *task, const gemmepi_el
   given[2] = args->amax;
   for (i = 0; i < 3 && !status; i++) {
     const gpi__numbers_row *row = &gpi__numbers[i];
-    if (((task->flags & row->flag) != 0) != (given[i] != NULL))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but flags has %s %s", row->name,
-        given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
+    GPI__INVALID_IF(((task->flags & row->flag) != 0) != (given[i] != NULL),
+      "%s is %s, but flags has %s %s", row->name, given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
     status = gpi__add_numbers(regions, i, given[i], gpi__scale_count(task, 0), i == 2 ? gpi__amax_size(task) : sizeof(float));
   }
-  if (!status && gpi__turned_has_scales(task) != (args->y_transposed_scale != NULL))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s", args->y_transposed_scale
-      ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
-      : "NULL, but y_transposed has scales of its own, which go there");
+  GPI__INVALID_IF(!status && gpi__turned_has_scales(task) != (args->y_transposed_scale != NULL), "args.y_transposed_scale is %s",
+    args->y_transposed_scale ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
+    : "NULL, but y_transposed has scales of its own, which go there");
   return status ? status
         : gpi__add_numbers(regions, 3, args->y_transposed_scale, gpi__scale_count(task, 1), sizeof(float));
 }
@@ -23696,31 +23589,27 @@ static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int 
   for (t = 0; t < GPI__TENSORS; t++) {
     int given = (int)(task->given >> t & 1), size = gpi__size_of(task->operands[t].dtype);
     int alignment = size > task->alignment ? size : task->alignment;
-    if (!given && pointers[t])
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but the plan has no such tensor", gpi__tensor_names[t]);
+    GPI__INVALID_IF(!given && pointers[t], "args.%s is given, but the plan has no such tensor", gpi__tensor_names[t]);
     if (gpi__task_has(task, t))
       gpi__add_tensor(regions, t, t >= GPI__OUT_Y, pointers[task->operands[t].pointer], &plan->reach[t]);
     if (!given)
       continue;
-    if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, one_shot ? "%s.data is NULL, and so is args.%s"
-        : "args.%s is NULL; a plan's run does not use a tensor's own data", gpi__tensor_names[t], gpi__tensor_names[t]);
-    if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
-      return gpi__fail(GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
-        gpi__tensor_names[t], pointers[t], alignment,
-        alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
+    GPI__INVALID_IF(!pointers[t] && plan->reach[t].low != plan->reach[t].high, one_shot ? "%s.data is NULL, and so is args.%s"
+      : "args.%s is NULL; a plan's run does not use a tensor's own data", gpi__tensor_names[t], gpi__tensor_names[t]);
+    GPI__REFUSE_IF((uintptr_t)pointers[t] % (uintptr_t)alignment, GEMMEPI_MISALIGNED,
+      "the data of %s is %p; it must be a multiple of %d bytes (%s)", gpi__tensor_names[t], pointers[t], alignment,
+      alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
   }
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
-  if (weight != 0 && gpi__task_has(task, GPI__IN_W))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, and w is given; leave one of them out", weight);
-  if (weight != 0 && task->operation != GEMMEPI_OP_LERP && task->operation != GEMMEPI_OP_LERP_BACKWARD)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0",
-      weight, gpi__operation(task->operation)->name);
-  if (task->accumulator != GEMMEPI_F64 && fabs(weight) > FLT_MAX && fabs(weight) <= DBL_MAX)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the largest F32 is 3.4e38", weight);
+  GPI__INVALID_IF(weight != 0 && gpi__task_has(task, GPI__IN_W),
+    "args.weight is %g, and w is given; leave one of them out", weight);
+  GPI__INVALID_IF(weight != 0 && task->operation != GEMMEPI_OP_LERP && task->operation != GEMMEPI_OP_LERP_BACKWARD,
+    "args.weight is %g; the operation %s has none: leave it 0", weight, gpi__operation(task->operation)->name);
+  GPI__INVALID_IF(task->accumulator != GEMMEPI_F64 && fabs(weight) > FLT_MAX && fabs(weight) <= DBL_MAX,
+    "args.weight is %g; the largest F32 is 3.4e38", weight);
   return GEMMEPI_OK;
 }
 
@@ -23908,7 +23797,7 @@ static void gpi__describe_elementwise(const gemmepi_plan *base, gemmepi_plan_det
 
 static void gpi__explain_tensor(gpi__text *text, const gpi__task *task, int t) {
   const gpi__operand *operand = &task->operands[t];
-  gpi__append(text, "  %s: %s, strides ", gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)operand->dtype)->name);
+  gpi__append(text, "  %s: %s, strides ", gpi__tensor_names[t], gpi__type(operand->dtype));
   gpi__append_shape(text, task->rank, operand->stride);
   if (operand->pointer != t)
     gpi__append(text, ", the second operand in %s", gpi__tensor_names[operand->pointer]);
@@ -23959,7 +23848,7 @@ static void gpi__explain_formula_operand(gpi__text *text, const gpi__formula_tas
   if (operand->kind == GEMMEPI_BLOCKED)
     gpi__append_block(text, formula, &task->placed.operands[i]);
   if (task->has_tensor[i]) {
-    gpi__append(text, ", %s, strides ", gpi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gpi__append(text, ", %s, strides ", gpi__type(operand->dtype));
     gpi__explain_steps(text, task, i);
   }
   gpi__append(text, "%s%s%s\n", operand->output ? ", written" : "", operand->accumulate ? ", added to" : "",
@@ -23972,7 +23861,7 @@ static void gpi__explain_formula_plan(gpi__text *text, const gpi__elementwise_pl
   int i;
   gpi__append(text, "a formula over ");
   gpi__append_shape(text, task->rank, &task->shape[GPI__MAX_RANK - task->rank]);
-  gpi__append(text, " in %s\n  formula: ", gpi__dtype((gemmepi_dtype)formula->accumulator)->name);
+  gpi__append(text, " in %s\n  formula: ", gpi__type(formula->accumulator));
   gpi__print_formula(text, formula);
   gpi__append(text, "\n");
   for (i = 0; i <= GPI__RESULT; i++)
@@ -24188,8 +24077,7 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
   gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
   desc.axis = axis;
   desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
-  if (accumulate != 0 && accumulate != 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "accumulate is %d; accepted are 0 and 1", accumulate);
+  GPI__INVALID_IF(accumulate != 0 && accumulate != 1, "accumulate is %d; accepted are 0 and 1", accumulate);
   return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
@@ -24236,9 +24124,9 @@ static int gpi__sum_lanes(int64_t elements) {
 /* lanes: that share a row; rows: of threads, for sums of columns */
 static void gpi__reduce_prologue(const gpi__addends *x, int lanes, int rows, char *data, size_t size) {
   gpi__text text = gpi__text_in(data, size);
-  gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__dtype((gemmepi_dtype)x->dtype)->name);
+  gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__type(x->dtype));
   gpi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
-  gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__dtype((gemmepi_dtype)x->out_dtype)->name);
+  gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(x->out_dtype));
   gpi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
   gpi__append(&text, "#define GEMMEPI_ROWS %d\n", rows);
 }
@@ -24252,14 +24140,13 @@ static gemmepi_status gpi__build_sum(gemmepi_context *context, const gpi__addend
   int64_t blocks = gpi__offset(gpi__offset(tiles, params->parts, 0), x->items, 0);
   int rows = params->part_rows >= 4 * GPI__SUM_MANY_ROWS ? GPI__SUM_MANY_ROWS : GPI__SUM_ROWS;
   char prologue[512];
-  if (blocks <= 0 || blocks > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
   launch->blocks = (unsigned)blocks;
   launch->threads_x = x->along_rows ? (unsigned)lanes : GPI__SUM_COLUMNS;
   launch->threads_y = x->along_rows ? GPI__SUM_LINE_THREADS / (unsigned)lanes : (unsigned)rows;
   gpi__reduce_prologue(x, lanes, rows, prologue, sizeof prologue);
   gpi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
-    gpi__dtype((gemmepi_dtype)x->dtype)->name, gpi__dtype((gemmepi_dtype)x->out_dtype)->name);
+    gpi__type(x->dtype), gpi__type(x->out_dtype));
   return gpi__get_waiting_kernel(context, "reduce.cu", prologue,
     x->along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
@@ -24271,8 +24158,7 @@ static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gp
   gpi__reduce_params *second = &sums->second_params;
   int64_t stride = gpi__offset(lines, out->length, 0), count = gpi__offset(results, stride, 0);
   gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0};
-  if (count < 0)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more than 2^56 partial sums");
+  GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
   x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
   sums->partial_bytes = gpi__bytes_for(count, sizeof(double));
   second->x.ld = out->length;
@@ -24440,10 +24326,6 @@ static int gpi__members_of_v(const gpi__formula *f) {
   return gpi__members(f, f->n_width);
 }
 
-static int gpi__is_halved(const gpi__formula *f) {
-  return gpi__members_of_v(f) > 1 || f->operands[GPI__RESULT].members > 1;
-}
-
 /* Whether an epilogue stands for the two members that D has that may read aux; BACKWARD alone must, UPSTREAM need not. */
 static int gpi__wants_aux(const gpi__formula *f) {
   return f->operands[GPI__RESULT].members > 1;
@@ -24515,7 +24397,7 @@ static gpi__composition gpi__slots_of(const gpi__problem *problem) {
   if (v == 1 && d == 1 && slots[GPI__IN_RESIDUAL] >= 0) /* a second matrix */
     aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots[GPI__IN_RESIDUAL]);
   slots[GPI__IN_AUX] = written >= 0 ? written : aux;
-  said.epilogue = (gpi__is_halved(f) ? GEMMEPI_GATED : 0) |
+  said.epilogue = (gpi__members_of_v(f) > 1 || gpi__wants_aux(f) ? GEMMEPI_GATED : 0) |
         (gpi__wants_aux(f) && !gpi__must_have_aux(f) ? GEMMEPI_UPSTREAM : 0) |
         (slots[GPI__IN_BIAS] >= 0 ? GEMMEPI_BIAS : 0) |
         (slots[GPI__IN_RESIDUAL] >= 0 ? GEMMEPI_RESIDUAL : 0) |
@@ -24530,12 +24412,7 @@ static int gpi__state_columns(const gpi__problem *problem) {
 }
 
 static int gpi__reduces_inside(const gpi__problem *problem) {
-  const gpi__formula *f = problem->formula->placed.formula;
-  int i;
-  for (i = 0; i < f->operand_count; i++)
-    if (gpi__is_reduced(&f->operands[i]))
-      return 1;
-  return 0;
+  return gpi__has_reductions(problem->formula->placed.formula, GPI__OF_ANY_SORT);
 }
 
 /* Whether the 32 columns that a row's lanes have lie in one period or block, and indices are of 32 bits. Any column is read by index. */
@@ -24568,15 +24445,6 @@ static int gpi__column_lines_inside(const gpi__problem *problem) {
   for (i = 0; i < f->operand_count; i++)
     lines += gpi__adds_up_columns(&f->operands[i]) ? f->operands[i].members : 0;
   return lines;
-}
-
-static int gpi__reduces_rows_inside(const gpi__problem *problem) {
-  const gpi__formula *f = problem->formula->placed.formula;
-  int i;
-  for (i = 0; i < f->operand_count; i++)
-    if (gpi__is_reduced(&f->operands[i]) && gpi__has_rows(f->operands[i].kind))
-      return 1;
-  return 0;
 }
 
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
@@ -24793,7 +24661,7 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
   gpi__append(text, "#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
   gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
     gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
-  gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__reduces_rows_inside(problem));
+  gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__has_reductions(f, GPI__ALONG_ROWS));
   gpi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
     gpi__half_columns(problem) % gpi__state_columns(problem) == 0, gpi__state_columns(problem));
   if (gpi__reads_depth(f))
@@ -24808,7 +24676,7 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
 static void gpi__append_inside_code(gpi__text *text, const gpi__problem *problem) {
   const gpi__formula *f = problem->formula->placed.formula;
   const gpi__dtype_row *d = gpi__dtype((gemmepi_dtype)f->d);
-  gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n", gpi__dtype((gemmepi_dtype)f->accumulator)->name,
+  gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n", gpi__type(f->accumulator),
     gpi__has_small_indices(problem) ? "int" : "long long");
   gpi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
     "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
@@ -24918,7 +24786,8 @@ static int gpi__leaves_states(const gpi__problem *problem) {
 
 /* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
 static int gpi__has_whole_states(const gpi__problem *problem, int columns) {
-  return !GPI__FORMULA(problem) || !gpi__reduces_rows_inside(problem) ||
+  return !GPI__FORMULA(problem) ||
+     !gpi__has_reductions(problem->formula->placed.formula, GPI__ALONG_ROWS) ||
      columns % gpi__state_columns(problem) == 0;
 }
 
@@ -24932,11 +24801,6 @@ static int gpi__column_lines(const gpi__problem *problem) {
 /* Of a formula inside a kernel: columns of either half of a group, 0 where halves are of the whole. */
 static int64_t gpi__half_group(const gpi__problem *problem) {
   return GPI__FORMULA(problem) ? gpi__half_group_of(problem) : 0;
-}
-
-/* Likewise: whether halves are every second column. */
-static int gpi__is_in_pairs(const gpi__problem *problem) {
-  return GPI__FORMULA(problem) && gpi__is_interleaved(problem->formula->placed.formula);
 }
 
 /* Why a kernel that has halves of the whole alone does not take the problem, or NULL. */
@@ -24962,7 +24826,7 @@ static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gp
 
 static const char *gpi__type_name(const gpi__problem *problem, int operand) {
   int dtype = problem->views[operand].dtype;
-  return gpi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
+  return gpi__type(dtype ? dtype : problem->accumulator);
 }
 
 /* Where the launch parameters have the operands, and what defines call the types of matrices. */
@@ -25026,7 +24890,7 @@ static int gpi__mask_is_aligned(const gpi__problem *problem) {
 static const char *gpi__name_of_epilogue(const gpi__problem *problem, int named, char data[160]) {
   gpi__text text = gpi__text_in(data, 160);
   const char *type = gpi__type_name(problem, GPI__D);
-  if (strcmp(type, gpi__dtype((gemmepi_dtype)named)->name) != 0)
+  if (strcmp(type, gpi__type(named)) != 0)
     gpi__append(&text, "_to_%s", type);
   gpi__append_epilogue_words(&text, problem->epilogue & GPI__KERNEL_EPILOGUE);
   if (gpi__has_operand(problem, GPI__ROW_FACTOR))
@@ -25069,7 +24933,7 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
   int amax = gpi__has_operand(problem, GPI__AMAX_D) | gpi__has_operand(problem, GPI__AMAX_AUX) << 1;
   size_t i;
   gpi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n", (unsigned)(problem->epilogue & GPI__KERNEL_EPILOGUE));
-  gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__dtype((gemmepi_dtype)problem->accumulator)->name);
+  gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(problem->accumulator));
   for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
     gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gpi__epilogue_matrices[i].name,
       gpi__type_name(problem, gpi__epilogue_matrices[i].operand));
@@ -25317,8 +25181,7 @@ static gemmepi_status gpi__shape_pass(const gemmepi_context *context, const gpi_
     tiles = gpi__offset(gpi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
     if (tiles > 0 && tiles <= INT_MAX)
       break;
-    if (steps > INT_MAX / 4)
-      return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(steps > INT_MAX / 4, "the result has more tiles than a grid has blocks");
   }
   pass->params.row_steps = steps;
   pass->params.epilogue.row_tiles = (unsigned)row_tiles;
@@ -25361,10 +25224,10 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
   /* the product has taken scales that change along k */
   gpi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
     scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
-  gpi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gpi__dtype((gemmepi_dtype)product->dtype)->name);
+  gpi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gpi__type(product->dtype));
   gpi__append_pass_defines(&text, problem, parts, applied, blocks,
     gpi__pass_stretch(problem, product, aligned), pass->launch.threads_x);
-  gpi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gpi__dtype((gemmepi_dtype)product->dtype)->name,
+  gpi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gpi__type(product->dtype),
     gpi__name_of_epilogue(problem, product->dtype, words));
   return gpi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
@@ -25516,8 +25379,7 @@ static void gpi__start_kernel(int tile_m, int tile_n, int applied, gpi__product_
 /* Blocks for tiles of the product, `columns` of them side by side. GEMMEPI_UNSUPPORTED with the sentence where there are too many. */
 static gemmepi_status gpi__fill_tiles(const gpi__problem *problem, int64_t tiles, int64_t columns,
   int threads, gpi__product_kernel *kernel, gpi__plain_params *params) {
-  if (tiles <= 0 || tiles > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(tiles <= 0 || tiles > INT_MAX, "the result has more tiles than a grid has blocks");
   kernel->launch.blocks = (unsigned)tiles;
   kernel->launch.threads_x = (unsigned)threads;
   kernel->launch.threads_y = 1;
@@ -25556,8 +25418,7 @@ static gemmepi_status gpi__build_pass_behind(gemmepi_context *context, const gpi
   const gpi__view *product, int parts, gpi__product_kernel *kernel) {
   int64_t elements = gpi__offset(gpi__times(problem->batch, parts), product->batch_stride, 0);
   gemmepi_status status;
-  if (elements < 0)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
+  GPI__UNSUPPORTED_IF(elements < 0, "the product has more than 2^56 elements");
   kernel->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
   status = gpi__build_pass(context, problem, product, parts, kernel->applied, &kernel->pass);
   kernel->partial_bytes = kernel->pass.partial_bytes;
@@ -25710,8 +25571,7 @@ static gemmepi_status gpi__lay_out_quantise(const gpi__problem *problem, gpi__fo
   int64_t spans =
     gpi__times(gpi__times(d->lines, problem->batch), is_vector ? gpi__divide_up(d->length, 128) : 1);
   int64_t blocks = gpi__divide_up(spans, is_vector ? GPI__QUANTISE_THREADS / 32 : 1);
-  if (blocks > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "d has more scales to be found than a grid has blocks");
+  GPI__UNSUPPORTED_IF(blocks > INT_MAX, "d has more scales to be found than a grid has blocks");
   step->bytes = gpi__bytes_for(d->bytes, sizeof(float));
   step->params.x = step->params.d = gpi__kernel_matrix_of(d);
   step->params.scale_stride = problem->views[GPI__FOUND_SCALE_D].batch_stride;
@@ -26022,18 +25882,17 @@ static gemmepi_status gpi__lay_out_copy(const gpi__problem *problem, int operand
   int64_t blocks, gpi__convert *convert) {
   const gpi__view *from = &problem->views[operand];
   int64_t size = view->bits / 8;
-  if (view->bytes / size / 16 >
-    from->bytes + 4096 && /* items overlap: they would be written out one by one */
-    !(gpi__is_invariant(problem) && view->bytes < INT64_MAX))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "an operand's items overlap, and converted they would be far larger");
+  GPI__UNSUPPORTED_IF(view->bytes / size / 16 > from->bytes +
+    4096 && /* items overlap: they would be written out one by one */
+    !(gpi__is_invariant(problem) && view->bytes < INT64_MAX),
+    "an operand's items overlap, and converted they would be far larger");
   convert->bytes = gpi__bytes_for(view->bytes, 1);
   convert->params.x = gpi__kernel_matrix_of(from);
   convert->params.out = gpi__kernel_matrix_of(view);
   convert->params.rows = from->lines;
   convert->params.columns = from->length;
   convert->params.items = from->batch_stride ? problem->batch : 1;
-  if (blocks < 0 || blocks > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(blocks < 0 || blocks > INT_MAX, "an operand has more tiles than a grid has blocks");
   convert->launch.blocks = (unsigned)blocks;
   convert->launch.threads_x = GPI__CONVERT_THREADS;
   convert->launch.threads_y = 1;
@@ -26057,11 +25916,10 @@ static gemmepi_status gpi__build_convert(gemmepi_context *context, const gpi__pr
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   if (status)
     return status;
-  gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__dtype((gemmepi_dtype)from->dtype)->name);
-  gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__dtype((gemmepi_dtype)view->dtype)->name);
+  gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__type(from->dtype));
+  gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(view->dtype));
   gpi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gpi__runs_are_aligned(problem, from));
-  gpi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s", gpi__dtype((gemmepi_dtype)from->dtype)->name,
-    gpi__dtype((gemmepi_dtype)view->dtype)->name);
+  gpi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s", gpi__type(from->dtype), gpi__type(view->dtype));
   return gpi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
@@ -26304,8 +26162,20 @@ typedef struct gpi__engine {
     const gpi__arguments *arguments, char *workspace, gemmepi_stream stream);
 } gpi__engine;
 
-/* Three fields of the row. */
-#define GPI__SHAPES(table) table, sizeof *table, GPI__COUNT(table)
+/* A row whose table has its name in its own, and its estimate and build that of `like`, whose kernel it shares. */
+#define GPI__ENGINE(name, is_there, margin, rule, varies, like, explain, run) \
+  static const gpi__engine gpi__##name##_engine = {#name, \
+        is_there, \
+        margin, \
+        rule, \
+        varies, \
+        gpi__##name##_shapes, \
+        sizeof *gpi__##name##_shapes, \
+        GPI__COUNT(gpi__##name##_shapes), \
+        gpi__##like##_estimate, \
+        is_there ? gpi__##like##_build : NULL, \
+        explain, \
+        is_there ? run : NULL}
 
 /* Into how many parts k is divided. */
 static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
@@ -26532,7 +26402,8 @@ static int gpi__box_bits(const gpi__problem *problem) {
 /* Whether matrices with two halves have every second column of 32 bits, and the product has none: a lane's pairs come and go without
  shared memory then. */
 static int gpi__is_of_wide_pairs(const gpi__problem *problem, int bits) {
-  return bits == 32 && gpi__is_in_pairs(problem) && gpi__halves_in(problem) == 1;
+  return bits == 32 && GPI__FORMULA(problem) && gpi__is_interleaved(problem->formula->placed.formula) &&
+     gpi__halves_in(problem) == 1;
 }
 
 /* Whether one is of so many bits, and its lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the
@@ -26846,11 +26717,6 @@ static int64_t gpi__block_tiles(const gpi__problem *problem, const gpi__sm90_sha
   return gpi__times(rows, columns * shape->cluster_n);
 }
 
-/* Tiles of a block, of which some have one less. */
-static int64_t gpi__sm90_waves(const gemmepi_context *context, const gpi__problem *problem, const gpi__sm90_shape *shape) {
-  return gpi__divide_up(gpi__block_tiles(problem, shape), gpi__resident_blocks(context, gpi__cluster_blocks(shape)));
-}
-
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
 static double gpi__sm90_share(const gemmepi_context *context, const gpi__problem *problem, const gpi__sm90_shape *shape) {
   double share = (double)gpi__block_tiles(problem, shape) /
@@ -26925,7 +26791,8 @@ static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__sm90_shape *shape, int applied) {
   double megahertz = gpi__chip_of(context->arch)->megahertz;
-  double waves = (double)gpi__sm90_waves(context, problem, shape);
+  double waves = (double)gpi__divide_up(gpi__block_tiles(problem, shape),
+    gpi__resident_blocks(context, gpi__cluster_blocks(shape)));
   double area = (double)shape->tile_m * shape->tile_n;
   double multiplied = area > GPI__SM90_LEAST ? area : GPI__SM90_LEAST;
   double steps = (double)gpi__divide_up(gpi__sm90_steps(problem), shape->parts);
@@ -27142,10 +27009,9 @@ static gemmepi_status gpi__get_sm90_kernel(gemmepi_context *context, const gpi__
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gpi__append_sm90_defines(&text, problem, sm90);
   gpi__name_kernel(&sm90->kernel.launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
-    dtype == GEMMEPI_F32 ? "TF32" : gpi__dtype((gemmepi_dtype)dtype)->name,
-    of_b == dtype ? "" : "_", of_b == dtype ? "" : gpi__dtype((gemmepi_dtype)of_b)->name,
-    sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
-    gpi__name_of_grouping(problem), gpi__name_of_epilogue(problem, dtype, words));
+    dtype == GEMMEPI_F32 ? "TF32" : gpi__type(dtype), of_b == dtype ? "" : "_",
+    of_b == dtype ? "" : gpi__type(of_b), sm90->shape.tile_m, sm90->shape.tile_n,
+    sm90->shape.parts > 1 ? "_parts" : "", gpi__name_of_grouping(problem), gpi__name_of_epilogue(problem, dtype, words));
   return gpi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->kernel.launch);
 }
 
@@ -27154,8 +27020,7 @@ static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gp
   gpi__sm90_params *params = &sm90->params;
   int64_t cluster = gpi__cluster_blocks(shape), rows, columns;
   int64_t tiles = gpi__sm90_tiles(problem, shape, &rows, &columns), most;
-  if (tiles <= 0 || tiles > INT_MAX / cluster)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(tiles <= 0 || tiles > INT_MAX / cluster, "the result has more tiles than a grid has blocks");
   most = shape->parts > 1 ? tiles /* those of parts do not stay */
         : gpi__resident_blocks(context, (int)cluster) / cluster;
   params->tiles = (unsigned)tiles;
@@ -27272,16 +27137,7 @@ static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gp
 
 /* >>the engine */
 
-static const gpi__engine gpi__sm90_engine = {"sm90",
-        GPI__HAS_SM90,
-        1,
-        gpi__tma_rule,
-        gpi__tma_varies,
-        GPI__SHAPES(gpi__sm90_shapes),
-        gpi__sm90_estimate,
-        GPI__HAS_SM90 ? gpi__sm90_build : NULL,
-        gpi__sm90_explain,
-        GPI__HAS_SM90 ? gpi__sm90_run : NULL};
+GPI__ENGINE(sm90, GPI__HAS_SM90, 1, gpi__tma_rule, gpi__tma_varies, sm90, gpi__sm90_explain, gpi__sm90_run);
 /* The engine for fp8 on Hopper: E4M3 and E5M2 in any pairing, product and epilogue in the kernel of sm90.h, whose model and builder it
  shares. wgmma keeps fewer bits of such sums than F32 has: without FAST_ACCUMULATION, and with scales that vary along k, what it adds up
  of each 128 of k goes to sums in F32, times these scales. Then both warpgroups share a tile, so that one multiplies while the other
@@ -27334,16 +27190,8 @@ static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built
   gpi__explain_promotion(problem, text);
 }
 
-static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
-        GPI__HAS_SM90 &&GPI__HAS_FP8,
-        1,
-        gpi__fp8_rule,
-        gpi__tma_varies,
-        GPI__SHAPES(gpi__sm90_fp8_shapes),
-        gpi__sm90_estimate,
-        GPI__HAS_SM90 ? gpi__sm90_build : NULL,
-        gpi__sm90_fp8_explain,
-        GPI__HAS_SM90 ? gpi__sm90_run : NULL};
+GPI__ENGINE(sm90_fp8, (GPI__HAS_SM90 && GPI__HAS_FP8), 1, gpi__fp8_rule, gpi__tma_varies, sm90,
+  gpi__sm90_fp8_explain, gpi__sm90_run);
 /* The second kernel of the route fused, gemm_sm80.cu: from Turing on, and on Hopper for F32, for what TMA does not take and where
  it takes less time. */
 
@@ -27513,7 +27361,7 @@ static void gpi__explain_block_scales(const gpi__problem *problem, gpi__text *te
   if (gpi__is_scaled_product(problem))
     gpi__append(text, "  tensor cores multiply a and b as they are stored, each %d of k by scales in %s: what "
       "the formulas say is not rounded\n", gpi__block_of_scales(problem, GPI__A),
-      gpi__dtype((gemmepi_dtype)gpi__block_scales_dtype(problem, GPI__A))->name);
+      gpi__type(gpi__block_scales_dtype(problem, GPI__A)));
 }
 
 #define GPI__SM80_LINE         128 /* gemm_sm80.cu: bytes of k of a stage */
@@ -27630,11 +27478,6 @@ static int gpi__is_fma(const gpi__problem *problem) {
   return gpi__sm80_kind(problem) == GPI__OF_F32;
 }
 
-/* Whether a stage's sums have registers of their own. */
-static int gpi__has_sums_apart(const gpi__problem *problem) {
-  return gpi__is_fma(problem) || gpi__promotes(problem);
-}
-
 static int gpi__has_f16_sums(const gpi__sm80_shape *shape) {
   return (shape->kinds & GPI__OF_F16_SUMS) != 0;
 }
@@ -27661,8 +27504,8 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
   if (!gpi__sm80_multiplies(problem, shape, arch))
     return 0;
   if (unit < shape->unit || (shape->tile_m > 64 && gpi__column_lines(problem) &&
-    (shape->tile_n > 128 || gpi__has_sums_apart(problem) || gpi__has(problem, GEMMEPI_GATED) ||
-    gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
+    (shape->tile_n > 128 || gpi__is_fma(problem) || gpi__promotes(problem) ||
+    gpi__has(problem, GEMMEPI_GATED) || gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
   if (gpi__scale_varies_along_k(problem, GPI__B) && shape->tile_n > 64 &&
     (halves > 1 || problem->views[GPI__B].scale == GEMMEPI_SCALE_VECTOR_128))
@@ -27824,17 +27667,17 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
   char prologue[1536], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gpi__append_sm80_defines(&text, problem, sm80);
-  gpi__name_kernel(&sm80->kernel.launch, "gemmepi_sm80_%s%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
-    : gpi__dtype((gemmepi_dtype)dtype)->name,
+  gpi__name_kernel(&sm80->kernel.launch, "gemmepi_sm80_%s%s_%dx%d%s%s",
+    dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32" : gpi__type(dtype),
     gpi__is_scaled_product(problem) ? "_scaled" : "", sm80->shape.tile_m, sm80->shape.tile_n,
     sm80->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, dtype, words));
   status = gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->kernel.launch);
-  if (status == GEMMEPI_COMPILE_ERROR && gpi__is_scaled_product(problem) && context->nvrtc.version < GPI__NVRTC_HAS_SCALED)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of scaled formats; 12.8 and later have",
-      context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
-  if (status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) && context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
-      context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
+  GPI__UNSUPPORTED_IF(status == GEMMEPI_COMPILE_ERROR && gpi__is_scaled_product(problem) &&
+    context->nvrtc.version < GPI__NVRTC_HAS_SCALED, "NVRTC %d.%d has no mma.sync of scaled formats; 12.8 and later have",
+    context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
+  GPI__UNSUPPORTED_IF(status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) &&
+    context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA, "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
+    context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
   return status;
 }
 
@@ -27865,8 +27708,7 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
   int64_t rows, columns, tiles = gpi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
   int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
   int warp_rows = shape->tile_m / shape->warps_m, elements = problem->views[GPI__A].bits == 4 ? 2 : 1;
-  if (tiles <= 0 || tiles > INT_MAX / sm80->parts)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(tiles <= 0 || tiles > INT_MAX / sm80->parts, "the result has more tiles than a grid has blocks");
   while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
     square++; /* what is under way at a time is about square */
   bands = (rows + square / 2) / square;
@@ -28003,16 +27845,7 @@ static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__prob
        : GPI__NEVER;
 }
 
-static const gpi__engine gpi__sm80_engine = {"sm80",
-        GPI__HAS_SM80,
-        GPI__SM80_MARGIN,
-        gpi__sm80_rule,
-        NULL,
-        GPI__SHAPES(gpi__sm80_shapes),
-        gpi__sm80_estimate,
-        GPI__HAS_SM80 ? gpi__sm80_build : NULL,
-        gpi__sm80_explain,
-        GPI__HAS_SM80 ? gpi__sm80_run : NULL};
+GPI__ENGINE(sm80, GPI__HAS_SM80, GPI__SM80_MARGIN, gpi__sm80_rule, NULL, sm80, gpi__sm80_explain, gpi__sm80_run);
 /* The kernel of the route fused for small products, gemm_small.cu: where rows or columns are few, or all is. Its warps read A and B
  from memory themselves, each a part of k. TF32 is multiplied as F32. */
 
@@ -28193,16 +28026,7 @@ static double gpi__small_estimate(const gemmepi_context *context, const gpi__pro
 }
 
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 7.5 and later. */
-static const gpi__engine gpi__small_engine = {"small",
-        GPI__HAS_SM80,
-        1,
-        gpi__small_rule,
-        gpi__small_varies,
-        GPI__SHAPES(gpi__small_shapes),
-        gpi__small_estimate,
-        GPI__HAS_SM80 ? gpi__small_build : NULL,
-        gpi__small_explain,
-        GPI__HAS_SM80 ? gpi__run_tiles : NULL};
+GPI__ENGINE(small, GPI__HAS_SM80, 1, gpi__small_rule, gpi__small_varies, small, gpi__small_explain, gpi__run_tiles);
 /* The kernels of the route fused for rows of BF16 or F16 and weights of few bits, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
  read the weights as they are stored, in I8 with scales, or in 4 or 8 bits of which a text makes 16 (weights_made.h), so that memory gives a half
  or a fourth of what it would of 16 bits. They take weights that are contiguous along k, as nn.Linear has them, and A's rows likewise. */
@@ -28381,7 +28205,7 @@ static void gpi__append_made_operands(gpi__text *text, const gpi__kept_formula *
         columns = made->placed.operands[i].row_period;
         if (!o->used || gpi__is_copied(o) != copied || gpi__made_number(f, i) != number)
         continue;
-        gpi__append(text, " X(%d, %s", number, o->kind == GEMMEPI_NUMBER ? "Number" : gpi__dtype((gemmepi_dtype)o->dtype)->name);
+        gpi__append(text, " X(%d, %s", number, o->kind == GEMMEPI_NUMBER ? "Number" : gpi__type(o->dtype));
         if (copied)
         gpi__append(text, ", %lld, %lld, %d", (long long)rows, (long long)(columns ? columns : 1), rows != 0);
         gpi__append(text, ")");
@@ -28409,7 +28233,7 @@ static void gpi__append_made(gpi__text *text, const gpi__kept_formula *made, int
   gpi__made_form form = gpi__made_form_of(f);
   gpi__emitter e = gpi__emitter_of(text, f);
   int i;
-  gpi__append(text, "#define GEMMEPI_MADE 1\n#define GEMMEPI_STORED %s\n", gpi__dtype((gemmepi_dtype)stored)->name);
+  gpi__append(text, "#define GEMMEPI_MADE 1\n#define GEMMEPI_STORED %s\n", gpi__type(stored));
   gpi__append_made_operands(text, made);
   gpi__append(text, "#define MADE_FORM %d\n#define MADE_FITS %d\n", form.form, gpi__fits(f, form.scale, input));
   gpi__append_made_leaf(text, f, "ZERO", form.minus ? "-" : "", form.zero);
@@ -28660,7 +28484,7 @@ static void gpi__name_weights(const gpi__problem *problem, gpi__weights *weights
   const gpi__weights_shape *shape = &weights->shape;
   char words[160];
   gpi__name_kernel(&weights->kernel.launch, "gemmepi_weights_%s_%s%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
-    gpi__made_b(problem) ? gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name : "i8",
+    gpi__made_b(problem) ? gpi__type(problem->views[GPI__B].dtype) : "i8",
     gpi__made_b(problem) ? "_made" : scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "",
     shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, problem->common, words));
 }
@@ -28791,16 +28615,7 @@ static double gpi__weights_estimate(const gemmepi_context *context, const gpi__p
 }
 
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 7.5 and later. */
-static const gpi__engine gpi__weights_engine = {"weights",
-        GPI__HAS_SM80,
-        1,
-        gpi__weights_rule,
-        gpi__weights_varies,
-        GPI__SHAPES(gpi__weights_shapes),
-        gpi__weights_estimate,
-        GPI__HAS_SM80 ? gpi__weights_build : NULL,
-        gpi__weights_explain,
-        GPI__HAS_SM80 ? gpi__weights_run : NULL};
+GPI__ENGINE(weights, GPI__HAS_SM80, 1, gpi__weights_rule, gpi__weights_varies, weights, gpi__weights_explain, gpi__weights_run);
 /* The kernel of the route fused for products whose k is short, gemm_outer.cu: each thread adds up runs of its own. TF32 is multiplied as
  F32. */
 
@@ -28893,16 +28708,8 @@ static double gpi__outer_estimate(const gemmepi_context *context, const gpi__pro
   return candidate->parts == 1 ? gpi__outer_microseconds(context, problem, shape) : GPI__NEVER;
 }
 
-static const gpi__engine gpi__outer_engine = {"outer",
-        GPI__HAS_SM80,
-        GPI__OUTER_MARGIN,
-        gpi__outer_rule,
-        gpi__outer_varies,
-        GPI__SHAPES(gpi__outer_shapes),
-        gpi__outer_estimate,
-        GPI__HAS_SM80 ? gpi__outer_build : NULL,
-        gpi__outer_explain,
-        GPI__HAS_SM80 ? gpi__run_tiles : NULL};
+GPI__ENGINE(outer, GPI__HAS_SM80, GPI__OUTER_MARGIN, gpi__outer_rule, gpi__outer_varies, outer,
+  gpi__outer_explain, gpi__run_tiles);
 
 #define GPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights) X(sm90_fp8) X(outer)
 
@@ -29646,9 +29453,8 @@ typedef struct gpi__lt_verdict {
 } gpi__lt_verdict;
 
 static void gpi__lt_append_operand(gpi__text *text, const gpi__view *view, int scale) {
-  gpi__append(text, "%s%s%s%s", gpi__dtype((gemmepi_dtype)view->dtype)->name,
-    view->transposed ? " transposed" : "", scale ? " with scales of mode " : "",
-    scale ? gpi__scale_mode_name((gemmepi_scale_mode)scale) : "");
+  gpi__append(text, "%s%s%s%s", gpi__type(view->dtype), view->transposed ? " transposed" : "",
+    scale ? " with scales of mode " : "", scale ? gpi__scale_mode_name((gemmepi_scale_mode)scale) : "");
 }
 
 /* Appends what a kind of products is called: the algorithm, the types, and what the epilogue does. A bare product has no scales but along k. */
@@ -29917,11 +29723,9 @@ static int gpi__lt_get_answers(const gpi__lt_question *question, const gpi__cand
 
 /* The sentence for a problem that none of the answers runs. */
 static gemmepi_status gpi__lt_no_answer(const gpi__cublaslt *lt, const gpi__lt_answers *answers, int result) {
-  if (answers->defect)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d is known to be wrong here: %s (NVIDIA: %s)",
-      lt->version, answers->defect->sentence, answers->defect->source);
-  if (answers->fault)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version, answers->fault);
+  GPI__UNSUPPORTED_IF(answers->defect, "cuBLASLt %d is known to be wrong here: %s (NVIDIA: %s)",
+    lt->version, answers->defect->sentence, answers->defect->source);
+  GPI__UNSUPPORTED_IF(answers->fault, "cuBLASLt %d's algorithms for this shape %s", lt->version, answers->fault);
   if (result && result != GPI__CUBLAS_STATUS_NOT_SUPPORTED && result != GPI__CUBLAS_STATUS_INVALID_VALUE)
     return gpi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
   return gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
@@ -29950,17 +29754,16 @@ static gemmepi_status gpi__lt_ask(const gpi__lt_question *question, const gpi__c
   int result = 0, taken;
   memset(product, 0, sizeof *product);
   memset(&answers, 0, sizeof answers);
-  if (question->problem->batch > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt accepts up to 2^31 - 1", (long long)question->problem->batch);
+  GPI__UNSUPPORTED_IF(question->problem->batch > INT_MAX, "batch is %lld; cuBLASLt accepts up to 2^31 - 1",
+    (long long)question->problem->batch);
   answers.defect = gpi__lt_known(question, GPI__LT_ASKED_PRODUCT);
   if (!answers.defect)
     result = gpi__lt_get_answers(question, candidate, product, &answers);
   if (!answers.count)
     return gpi__lt_no_answer(lt, &answers, result);
   taken = gpi__lt_find(question, candidate, &answers);
-  if (taken < 0)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d offers %d algorithms for it that may be used, and not the one asked for",
-      lt->version, answers.count);
+  GPI__UNSUPPORTED_IF(taken < 0, "cuBLASLt %d offers %d algorithms for it that may be used, and not the one asked for",
+    lt->version, answers.count);
   gpi__lt_take(question, &answers, taken, product);
   return GEMMEPI_OK;
 }
@@ -30072,9 +29875,9 @@ static gemmepi_status gpi__lt_run(const gemmepi_context *context, const gpi__lt_
       lt->matmul(context->lt_handle, &run.desc, at_alpha, call->b, &run.b, call->a, &run.a, at_beta, c,
         &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
   /* after an internal error something may have run, and a C that is D may be lost */
-  if (gpi__lt_refused(result) && !(result == GPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
-      lt->get_status_name(result), result);
+  GPI__UNSUPPORTED_IF(gpi__lt_refused(result) && !(result == GPI__CUBLAS_STATUS_INTERNAL_ERROR &&
+    call->beta != 0 && call->c == call->d), "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+    lt->get_status_name(result), result);
   return result ? gpi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
 
@@ -30243,8 +30046,7 @@ static gemmepi_status gpi__build_bare(gemmepi_context *context, const gpi__probl
   gpi__lt_question question;
   gemmepi_status status = GEMMEPI_OK;
   int alone;
-  if (rule && split->has_product)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
+  GPI__UNSUPPORTED_IF(rule && split->has_product, "%s", rule);
   for (alone = 0; alone < 2; alone++) {
     *view = gpi__product_view(context, problem, alone, split);
     if (!split->has_product)
@@ -30271,8 +30073,8 @@ static gemmepi_status gpi__build_converted(gemmepi_context *context, const gpi__
   if (problem->common == GEMMEPI_I8 ||
     (problem->views[GPI__A].dtype == problem->common && problem->views[GPI__B].dtype == problem->common))
     return GEMMEPI_UNSUPPORTED;
-  if (gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "scales that change along k are no factors of a converted product");
+  GPI__UNSUPPORTED_IF(gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B),
+    "scales that change along k are no factors of a converted product");
   for (operand = GPI__A; operand <= GPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
       status = gpi__build_convert(context, problem, operand, problem->common, &converted.views[operand],
@@ -30314,12 +30116,6 @@ static gpi__split_places gpi__divide_workspace(const gpi__split *split, char *wo
   return places;
 }
 
-static size_t gpi__split_workspace(const gpi__split *split) {
-  return gpi__round_up(split->converts[0].bytes, 256) + gpi__round_up(split->converts[1].bytes, 256) +
-     gpi__round_up(split->product_bytes, 256) + gpi__round_up(split->pass.partial_bytes, 256) +
-     gpi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
-}
-
 /* candidate->bare: cuBLASLt has refused the whole epilogue. */
 static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candidate *candidate) {
   gemmepi_context *context = plan->base.context;
@@ -30352,7 +30148,10 @@ static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candid
     status = gpi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
   split->candidate = NULL;
   plan->algorithm = split->product.algorithm;
-  plan->workspace_size = gpi__split_workspace(split);
+  plan->workspace_size =
+    gpi__round_up(split->converts[0].bytes, 256) + gpi__round_up(split->converts[1].bytes, 256) +
+    gpi__round_up(split->product_bytes, 256) + gpi__round_up(split->pass.partial_bytes, 256) +
+    gpi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
   return status;
 }
 
@@ -30430,7 +30229,7 @@ static void gpi__split_explain(const gpi__matmul_plan *plan, const char *kernel,
   for (operand = GPI__A; operand <= GPI__B; operand++)
     if (split->converts[operand].launch.function)
       gpi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
-        gpi__argument_name(&plan->problem, operand), gpi__dtype((gemmepi_dtype)plan->problem.common)->name);
+        gpi__argument_name(&plan->problem, operand), gpi__type(plan->problem.common));
   if (split->has_product)
     gpi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
       split->to_workspace ? ", into workspace in the type of its sums" : "");
@@ -30475,7 +30274,7 @@ static int gpi__begins_anywhere(const gpi__problem *problem, int operand) {
 static void gpi__append_operand_defines(gpi__text *text, const gpi__problem *problem, int operand) {
   const gpi__view *view = &problem->views[operand];
   char letter = operand == GPI__A ? 'A' : 'B';
-  gpi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter, gpi__dtype((gemmepi_dtype)view->dtype)->name);
+  gpi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter, gpi__type(view->dtype));
   gpi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
   gpi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
     gpi__runs_are_aligned(problem, view) && !gpi__begins_anywhere(problem, operand));
@@ -30506,7 +30305,7 @@ static void gpi__append_plain_defines(gpi__text *text, const gpi__problem *probl
     gpi__append(text, "#define GEMMEPI_ROW_SCALE_A %d\n", gpi__plain_scale_a(problem, 1));
   gpi__append_operand_defines(text, problem, GPI__A);
   gpi__append_operand_defines(text, problem, GPI__B);
-  gpi__append(text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gpi__dtype((gemmepi_dtype)problem->common)->name);
+  gpi__append(text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gpi__type(problem->common));
   gpi__append(text, "#define GEMMEPI_CHUNK %d\n", gpi__plain_chunk(problem));
 }
 
@@ -30523,8 +30322,8 @@ static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gp
     return status;
   gpi__append_plain_defines(&text, problem);
   gpi__name_kernel(&plain->kernel.launch, "gemmepi_plain_%s_%s%s%s",
-    gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name,
-    gpi__name_of_grouping(problem), gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
+    gpi__type(problem->views[GPI__A].dtype), gpi__type(problem->views[GPI__B].dtype), gpi__name_of_grouping(problem),
+    gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
   if (GPI__FORMULA(problem))
     return gpi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
       gpi__get_kernel, &plain->kernel.launch);
@@ -30866,7 +30665,6 @@ static void gpi__explain_shared(gpi__text *text, const gemmepi_context *context,
 
 static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
   const gpi__fused *fused = (const gpi__fused *)plan->built;
-  gpi__built_details details = gpi__describe_built(fused);
   int operand;
   (void)kernel;
   for (operand = GPI__A; operand <= GPI__B; operand++)
@@ -30875,8 +30673,8 @@ static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel,
         fused->packs[operand].launch.name, gpi__argument_name(&plan->problem, operand), fused->lies_as_packed[operand]
         ? ", in runs where it does not begin at a multiple of 16 bytes" : "");
   fused->engine->explain(&plan->problem, &fused->built, text);
-  if (details.launch->shared)
-    gpi__explain_shared(text, plan->base.context, details.launch->shared);
+  if (fused->built.kernel.launch.shared)
+    gpi__explain_shared(text, plan->base.context, fused->built.kernel.launch.shared);
   if (plan->applied)
     gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }
@@ -31358,9 +31156,8 @@ static void gpi__append_words(gpi__text *text, const gpi__problem *problem) {
   const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
   gpi__append(text, "m %lld n %lld k %lld batch %lld %s%s x %s%s to %s ",
     (long long)gpi__callers_m(problem), (long long)gpi__callers_n(problem), (long long)problem->k,
-    (long long)problem->batch, gpi__dtype((gemmepi_dtype)a->dtype)->name,
-    a->transposed ? "^T" : "", gpi__dtype((gemmepi_dtype)b->dtype)->name,
-    b->transposed ? "^T" : "", gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name);
+    (long long)problem->batch, gpi__type(a->dtype), a->transposed ? "^T" : "",
+    gpi__type(b->dtype), b->transposed ? "^T" : "", gpi__type(problem->views[GPI__D].dtype));
   gpi__append_epilogue(text, gpi__callers_epilogue(problem->epilogue, problem->exchanged));
   if (problem->flags & GEMMEPI_ACCUMULATE)
     gpi__append(text, " ACCUMULATE");
@@ -31806,8 +31603,7 @@ static int gpi__wants_v(const gpi__problem *problem) {
 
 static gemmepi_status gpi__check_size_of_v(const gpi__problem *v) {
   int64_t bytes = v->views[GPI__D].bytes;
-  if (bytes < 0 || (int64_t)(size_t)bytes != bytes)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "the product does not fit into memory");
+  GPI__UNSUPPORTED_IF(bytes < 0 || (int64_t)(size_t)bytes != bytes, "the product does not fit into memory");
   return GEMMEPI_OK;
 }
 
@@ -32808,7 +32604,7 @@ static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int 
     view->dtype == d->dtype && !view->scale))
     return;
   gpi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
-    gpi__argument_name(problem, operand), gpi__dtype((gemmepi_dtype)view->dtype)->name,
+    gpi__argument_name(problem, operand), gpi__type(view->dtype),
     view->bits == 1 ? " (bit mask)" : "", (long long)view->lines, (long long)view->length,
     view->transposed ? " transposed" : "", (long long)view->ld, (long long)view->batch_stride,
     view->scale ? ", " : "", gpi__scale_names[view->scale]);
@@ -32835,8 +32631,7 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem, c
     int kind = formula->exchanged ? gpi__kind_across(operand->kind) : operand->kind;
     if (gpi__formula_with(problem, i) && gpi__formula_with(problem, i) != kept)
       continue;
-    gpi__append(text, "  %-9s %s, %s", formula->names + operand->name,
-      gpi__dtype((gemmepi_dtype)operand->dtype)->name, gpi__kind_names[kind]);
+    gpi__append(text, "  %-9s %s, %s", formula->names + operand->name, gpi__type(operand->dtype), gpi__kind_names[kind]);
     if (operand->kind == GEMMEPI_BLOCKED)
       gpi__append_block(text, formula, &kept->placed.operands[i]);
     if (operand->kind != GEMMEPI_NUMBER)
@@ -33010,8 +32805,8 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
   } else if (around->formula.is_inside) {
     gpi__append(text, "  the formula is inside the kernel:\n");
   } else {
-    gpi__append(text, "  %s, into workspace in %s, by the route %s:\n", formula->names + formula->value_name,
-      gpi__dtype((gemmepi_dtype)around->inside.accumulator)->name, gpi__route_names[product->route->id]);
+    gpi__append(text, "  %s, into workspace in %s, by the route %s:\n",
+      formula->names + formula->value_name, gpi__type(around->inside.accumulator), gpi__route_names[product->route->id]);
   }
 }
 
@@ -33021,7 +32816,7 @@ static void gpi__explain_made(gpi__text *text, const gpi__around *around) {
   for (i = GPI__A; i <= GPI__B; i++)
     if (around->made[i].used_count) {
       gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
-        gpi__dtype((gemmepi_dtype)around->problem.made[i].view.dtype)->name);
+        gpi__type(around->problem.made[i].view.dtype));
       gpi__explain_formula_pass(text, &around->made[i], "");
     }
 }
@@ -33510,8 +33305,7 @@ static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, 
   if (GPI__FORMULA(problem) || gpi__makes_operands(problem))
     gpi__point_trial_formula(trial, set, &formula, &arguments);
   trial->has_no_room = workspace > trial->workspace_size;
-  if (trial->has_no_room)
-    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace", (gpi__ull)workspace);
+  GPI__REFUSE_IF(trial->has_no_room, GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace", (gpi__ull)workspace);
   return trial->kind->run(plan, trial, set, &arguments);
 }
 
@@ -34012,8 +33806,7 @@ static gemmepi_status gpi__time_first_round(gpi__tuning *tuning) {
 /* What stays takes part a second time, by the same plan and graph. */
 static gemmepi_status gpi__time_again(gpi__tuning *tuning) {
   gpi__timed *again = &tuning->timed[tuning->ways.count];
-  if (!tuning->stays)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem was right and could be timed");
+  GPI__UNSUPPORTED_IF(!tuning->stays, "no way to run the problem was right and could be timed");
   *again = *tuning->stays;
   again->rounds = again->missed = 0;
   return gpi__time_way(tuning, again);
@@ -34252,8 +34045,7 @@ static gemmepi_status gpi__run_product_way(const gemmepi_plan *base, const gpi__
         ? status
         : gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt refused it when it was run");
   }
-  if (gpi__needs_other_plan(plan, arguments))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", gpi__needs_other_plan(plan, arguments));
+  GPI__UNSUPPORTED_IF(gpi__needs_other_plan(plan, arguments), "%s", gpi__needs_other_plan(plan, arguments));
   return plan->route->run(plan, arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
 }
 
@@ -34676,21 +34468,12 @@ static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **pla
   return status;
 }
 
-static size_t gpi__workspace_of_product(const gemmepi_plan *plan) {
+static size_t gpi__workspace_of_matmul(const gemmepi_plan *plan) {
   return gpi__workspace_now((const gpi__matmul_plan *)plan);
 }
 
-static const gpi__plan_row gpi__product_plans = {
-  GEMMEPI_PLAN_MATMUL,
-  {offsetof(gemmepi_matmul_desc, formula),
-  sizeof(gemmepi_matmul_desc),
-  {offsetof(gemmepi_matmul_desc, a.formula), offsetof(gemmepi_matmul_desc, b.formula)}},
-  gpi__make_matmul,
-  gpi__workspace_of_product,
-  gpi__run_matmul,
-  gpi__describe_matmul,
-  gpi__explain_matmul,
-  gpi__measure_matmul};
+static const gpi__plan_row gpi__product_plans =
+  GPI__PLAN_ROW(GEMMEPI_PLAN_MATMUL, matmul, GPI__TEXTS_OF(gemmepi_matmul_desc));
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__product_plans, context, desc, plan);
@@ -34903,8 +34686,7 @@ static gemmepi_status gpi__build_group_sums(gemmepi_context *context, gpi__group
   char prologue[512];
   gpi__addends like = {0, 1, 0, 0, 0, 0};
   blocks = gpi__offset(tiles, problem->grouping.groups, 0);
-  if (blocks <= 0 || blocks > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+  GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
   like.dtype = x->dtype;
   like.scale = x->scale;
   like.out_dtype = out->dtype;
@@ -34916,8 +34698,7 @@ static gemmepi_status gpi__build_group_sums(gemmepi_context *context, gpi__group
   plan->sums.blocks = (unsigned)blocks;
   plan->sums.threads_x = plan->sums.threads_y = GPI__SUM_COLUMNS;
   gpi__reduce_prologue(&like, GPI__SUM_LINE_THREADS, GPI__SUM_MANY_ROWS, prologue, sizeof prologue);
-  gpi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s", gpi__dtype((gemmepi_dtype)x->dtype)->name,
-    gpi__dtype((gemmepi_dtype)out->dtype)->name);
+  gpi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s", gpi__type(x->dtype), gpi__type(out->dtype));
   return gpi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);
 }
 
@@ -35041,12 +34822,10 @@ static void gpi__count_parts(gpi__grouped_plan *plan) {
 }
 
 static gemmepi_status gpi__build_plain_groups(gemmepi_context *context, gpi__grouped_plan *plan) {
-  if (context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
-      plan->not_fused);
-  if (plan->problem.found_scale)
-    return gpi__fail(GEMMEPI_UNSUPPORTED,
-      "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none", plan->not_fused);
+  GPI__UNSUPPORTED_IF(context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1),
+    "no route runs this grouped product. fused: %s. plain: config.routes leaves it out", plan->not_fused);
+  GPI__UNSUPPORTED_IF(plan->problem.found_scale,
+    "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none", plan->not_fused);
   plan->inner = gpi__seen_problem(&plan->problem);
   plan->applied = 0;
   plan->tile = plan->problem.grouping.is_of_k ? 0 : GPI__PLAIN_TILE;
@@ -35540,7 +35319,7 @@ static gemmepi_status gpi__build_group_way(gemmepi_context *context, const gpi__
   return gpi__build_grouped(context, problem, gpi__may_be_applied(problem), way, plan);
 }
 
-static size_t gpi__workspace_of_group_way(const gemmepi_plan *plan) {
+static size_t gpi__workspace_of_grouped(const gemmepi_plan *plan) {
   return gpi__grouped_workspace((const gpi__grouped_plan *)plan);
 }
 
@@ -35557,7 +35336,7 @@ static gemmepi_status gpi__run_group_way(const gemmepi_plan *plan, const gpi__tr
 }
 
 static const gpi__tuned_kind gpi__tuned_groups = {gpi__enumerate_group_ways, gpi__find_tuned_groups,
-        gpi__build_group_way, gpi__workspace_of_group_way,
+        gpi__build_group_way, gpi__workspace_of_grouped,
         gpi__run_group_way};
 
 /* cuBLASLt has no part in them, so that there is nothing to check. */
@@ -35584,20 +35363,9 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
   return status;
 }
 
-static size_t gpi__workspace_of_groups(const gemmepi_plan *plan) {
-  return gpi__grouped_workspace((const gpi__grouped_plan *)plan);
-}
-
-static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
-        {offsetof(gemmepi_grouped_desc, product.formula),
-        offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
-        {0, 0}},
-        gpi__make_grouped,
-        gpi__workspace_of_groups,
-        gpi__run_grouped,
-        gpi__describe_grouped,
-        gpi__explain_grouped,
-        gpi__measure_grouped};
+static const gpi__plan_row gpi__grouped_plans =
+  GPI__PLAN_ROW(GEMMEPI_PLAN_GROUPED, grouped, {offsetof(gemmepi_grouped_desc, product.formula),
+    offsetof(gemmepi_grouped_desc, weighted) + sizeof(int), {0, 0}});
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__grouped_plans, context, desc, plan);
@@ -36025,8 +35793,8 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
     "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and LINEAR_DBIAS%s",
     desc->formula ? ", or an operand d_NAME" : "");
   for (i = 0; i < GPI__COUNT(pairs); i++)
-    if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s", pairs[i].name, pairs[i].name);
+    GPI__INVALID_IF(desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output),
+      "desc.flags has ACCUMULATE_%s without LINEAR_%s", pairs[i].name, pairs[i].name);
   GPI__INVALID_IF(!affine && !keeps && !desc->formula,
     "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this activation needs P");
   return GEMMEPI_OK;
@@ -36048,11 +35816,10 @@ static gemmepi_status gpi__check_list_without_formula(const gemmepi_linear_desc 
     status = gpi__check_layers_list(desc);
   for (i = 0; i < desc->operand_count && !status; i++) {
     int role = gpi__layers_role(&desc->operands[i]);
-    if (role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.operands[%d] (of %s) is %s, but desc.formula is NULL, which would assign it", i,
-        desc->operands[i].name ? desc->operands[i].name : "NULL",
-        role == GPI__IS_OUTPUT ? "an output" : "the gradient of an output");
+    GPI__INVALID_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
+      "desc.operands[%d] (of %s) is %s, but desc.formula is NULL, which would assign it", i,
+      desc->operands[i].name ? desc->operands[i].name : "NULL",
+      role == GPI__IS_OUTPUT ? "an output" : "the gradient of an output");
   }
   return status;
 }
@@ -36327,12 +36094,6 @@ static gemmepi_status gpi__check_gradient(const gemmepi_linear_desc *layer, int 
   return GEMMEPI_OK;
 }
 
-/* Whether dA's or dB's product has a formula, the gradient of that of the layer before or of its own text. */
-static int gpi__goes_through_formula(const gemmepi_linear_desc *layer, const gpi__layer_task *task, int tensor) {
-  return (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
-     (tensor == GPI__L_DA && layer->before && layer->before->formula);
-}
-
 /* The product without terms that a gradient is. batch: the number of its items. */
 static gemmepi_matmul_desc gpi__product_of_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch) {
   int is_da = tensor == GPI__L_DA;
@@ -36358,7 +36119,8 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
   gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, batch);
   gpi__problem problem;
   gemmepi_status status = gpi__check_gradient(layer, tensor, task);
-  if (status || gpi__goes_through_formula(layer, task, tensor)) /* take.h makes its problem */
+  if (status || (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
+    (tensor == GPI__L_DA && layer->before && layer->before->formula)) /* take.h makes its problem */
     return status;
   if (is_da && layer->before)
     gpi__go_through_before(task, &layer->before->preact, &desc);
@@ -36704,19 +36466,17 @@ static int gpi__place_of_name(const char *text, const char *name) {
 static gemmepi_status gpi__check_layers_gradient_name(const gemmepi_linear_desc *layer, int i) {
   const gemmepi_operand *operand = &layer->operands[i];
   int is_upstream = gpi__layers_role(operand) == GPI__IS_UPSTREAM;
-  if (operand->output != !is_upstream)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      is_upstream ? "desc.operands[%d].output (of %s) is %d; names that begin with dy_ are those of "
-      "gradients that come in, which are inputs: leave it 0, or choose another name"
-      : "desc.operands[%d].output (of %s) is %d; names that begin with d_ are those of "
-      "gradients, which are outputs: set it to 1, or choose another name", i, operand->name, operand->output);
-  if (gpi__gradient_of(layer, i) < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is called %s, but there is no %s operand %s", i, operand->name,
-      is_upstream ? "output" : "input", operand->name + (is_upstream ? 3 : 2));
-  if (layer->formula && gpi__place_of_name(layer->formula, operand->name) >= 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.formula has %s, an operand that backward %s by itself: leave it out of the text",
-      operand->name, is_upstream ? "reads" : "makes");
+  GPI__INVALID_IF(operand->output != !is_upstream, is_upstream
+    ? "desc.operands[%d].output (of %s) is %d; names that begin with dy_ are those of "
+    "gradients that come in, which are inputs: leave it 0, or choose another name"
+    : "desc.operands[%d].output (of %s) is %d; names that begin with d_ are those of "
+    "gradients, which are outputs: set it to 1, or choose another name", i, operand->name, operand->output);
+  GPI__INVALID_IF(gpi__gradient_of(layer, i) < 0,
+    "desc.operands[%d] is called %s, but there is no %s operand %s", i, operand->name,
+    is_upstream ? "output" : "input", operand->name + (is_upstream ? 3 : 2));
+  GPI__INVALID_IF(layer->formula && gpi__place_of_name(layer->formula, operand->name) >= 0,
+    "desc.formula has %s, an operand that backward %s by itself: leave it out of the text",
+    operand->name, is_upstream ? "reads" : "makes");
   return GEMMEPI_OK;
 }
 
@@ -36729,10 +36489,9 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
   for (i = 0; i < layer->operand_count && !status; i++) {
     const gemmepi_operand *operand = &layer->operands[i];
     role = gpi__layers_role(operand);
-    if (role == GPI__IS_OUTPUT && (operand->scale.mode || operand->amax))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.operands[%d].%s (of %s) is %d; outputs of a layer's formula have none: leave it 0", i,
-        operand->amax ? "amax" : "scale.mode", operand->name, operand->amax ? operand->amax : (int)operand->scale.mode);
+    GPI__INVALID_IF(role == GPI__IS_OUTPUT && (operand->scale.mode || operand->amax),
+      "desc.operands[%d].%s (of %s) is %d; outputs of a layer's formula have none: leave it 0", i,
+      operand->amax ? "amax" : "scale.mode", operand->name, operand->amax ? operand->amax : (int)operand->scale.mode);
     if (role >= GPI__IS_GRADIENT)
       status = gpi__check_layers_gradient_name(layer, i);
   }
@@ -36779,25 +36538,21 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
   const gemmepi_operand *gradient = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
   uint32_t accepted = layer->a.dtype == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
   const char *why = gpi__lacks_gradient(of, layer->order == GEMMEPI_COLUMN_MAJOR), *name = gradient->name;
-  if (why)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is %s, but %s %s", i, name, of->name, why);
+  GPI__INVALID_IF(why, "desc.operands[%d] is %s, but %s %s", i, name, of->name, why);
   if (!gpi__is_shaped_as(gradient, of))
     return gpi__refuse_shape_of_gradient(i, gradient, of, "");
-  if (gradient->dtype && !(gpi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.operands[%d].dtype (of %s) is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)",
-      i, name, (int)gradient->dtype, gpi__dtype_name(gradient->dtype));
-  if (gradient->scale.mode || gradient->amax)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i,
-      gradient->amax ? "amax" : "scale.mode", name, gradient->amax ? gradient->amax : (int)gradient->scale.mode);
-  if (gradient->accumulate && gradient->kind == GEMMEPI_FULL)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and only sums accumulate",
-      i, name, gradient->accumulate);
-  if (layer->batch > 1 && of->batch_stride && !gradient->batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.operands[%d].batch_stride (of %s) is 0, but %s has one for each item of the batch (its "
-      "stride is %lld): then its gradient has, too", i, name, of->name, (long long)of->batch_stride);
+  GPI__INVALID_IF(gradient->dtype && !(gpi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1),
+    "desc.operands[%d].dtype (of %s) is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)",
+    i, name, (int)gradient->dtype, gpi__dtype_name(gradient->dtype));
+  GPI__INVALID_IF(gradient->scale.mode || gradient->amax,
+    "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i, gradient->amax ? "amax" : "scale.mode", name,
+    gradient->amax ? gradient->amax : (int)gradient->scale.mode);
+  GPI__INVALID_IF(gradient->accumulate && gradient->kind == GEMMEPI_FULL,
+    "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and only sums accumulate",
+    i, name, gradient->accumulate);
+  GPI__INVALID_IF(layer->batch > 1 && of->batch_stride && !gradient->batch_stride,
+    "desc.operands[%d].batch_stride (of %s) is 0, but %s has one for each item of the batch (its "
+    "stride is %lld): then its gradient has, too", i, name, of->name, (long long)of->batch_stride);
   return GEMMEPI_OK;
 }
 
@@ -37091,10 +36846,10 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
   const gemmepi_linear_desc *layer = draft->layer;
   gemmepi_dtype g = (gemmepi_dtype)draft->task->g_dtype;
   char place[GPI__PLACE_TEXT];
-  if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) && gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
-      draft->through ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
-      gpi__value_name(&draft->said.desc), draft->through ? "it, forward too" : "one of them");
+  GPI__INVALID_IF(!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) &&
+    gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0), "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
+    draft->through ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
+    gpi__value_name(&draft->said.desc), draft->through ? "it, forward too" : "one of them");
   if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
     return GEMMEPI_OK;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
@@ -37111,9 +36866,8 @@ static gemmepi_status gpi__check_scales_beside(const gpi__draft *draft) {
   both[0] = draft->through ? GPI__L_BEFORE : GPI__L_PREACT;
   for (i = 0; i < count; i++) {
     int64_t stride = draft->task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
-    if (stride)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
-        "for the whole batch: leave it 0", gpi__layer_names[both[i]], (long long)stride);
+    GPI__INVALID_IF(stride, "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
+      "for the whole batch: leave it 0", gpi__layer_names[both[i]], (long long)stride);
   }
   return GEMMEPI_OK;
 }
@@ -37620,12 +37374,11 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
   GPI__UNSUPPORTED_IF(desc->batch > 1, "desc.flags has LINEAR_FORWARD, but desc.batch is %lld: rows of all items follow one "
     "another as one matrix, with batch 1", (long long)desc->batch);
   for (i = 0; i < desc->operand_count; i++)
-    if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
-      desc->operands[i].kind != GEMMEPI_FULL)
-      return gpi__fail(GEMMEPI_UNSUPPORTED,
-        "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
-        "outputs are %s and FULL: run forward by itself", i, desc->operands[i].name ? desc->operands[i].name : "NULL",
-        gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
+    GPI__UNSUPPORTED_IF(gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
+      desc->operands[i].kind != GEMMEPI_FULL,
+      "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
+      "outputs are %s and FULL: run forward by itself", i, desc->operands[i].name ? desc->operands[i].name : "NULL",
+      gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
   GPI__INVALID_IF(desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
     "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",
     gpi__scale_mode_name(desc->preact.scale.mode), (int)desc->preact.scale.mode);
@@ -37691,8 +37444,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   gemmepi_status status;
   memset(task, 0, sizeof *task);
   memset(problems, 0, sizeof *problems);
-  if (!desc)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  GPI__INVALID_IF(!desc, "desc is NULL");
   status = gpi__check_layer_desc(&desc, backward, changed);
   if (status)
     return status;
@@ -37867,10 +37619,6 @@ static gemmepi_status gpi__build_product_step(gpi__linear_plan *layer, gpi__step
   return status;
 }
 
-static size_t gpi__pass_step_workspace(const gpi__step *step) {
-  return gpi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
-}
-
 /* Builds the kernels of a step that is no plan. No such step is empty. */
 static gemmepi_status gpi__build_kernels(gpi__linear_plan *layer, gpi__step *step) {
   gemmepi_context *context = layer->base.context;
@@ -37888,7 +37636,7 @@ static gemmepi_status gpi__build_kernels(gpi__linear_plan *layer, gpi__step *ste
     status = gpi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);
   gpi__unlock(&context->build_lock);
   gpi__leave_relaxed(context, &entry);
-  step->workspace_size = gpi__pass_step_workspace(step);
+  step->workspace_size = gpi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
   return status;
 }
 
@@ -38006,9 +37754,8 @@ static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
   gpi__task task;
   gemmepi_plan *copy = NULL;
   gemmepi_status status;
-  if (elements < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is copied item by item for its product, and has more than 2^56 elements",
-      gpi__layer_name(&layer->task, from));
+  GPI__INVALID_IF(elements < 0, "desc.%s is copied item by item for its product, and has more than 2^56 elements",
+    gpi__layer_name(&layer->task, from));
   desc->operation = GEMMEPI_OP_CAST;
   status = gpi__convert_task(desc, (size_t)layer->task.alignment, &task);
   if (!status)
@@ -38207,8 +37954,7 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
   }
   elements = gpi__offset(task->m, factors->g.ld, 0);
   elements = elements < 0 || task->shares_a ? elements : gpi__offset(task->batch, elements, 0);
-  if (elements < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
+  GPI__INVALID_IF(elements < 0, "G has more than 2^56 elements");
   if (gpi__has_own_formula(task) ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
     layer->temporary_bytes[0] =
       gpi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
@@ -38757,10 +38503,9 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
   GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before, "args.before is given, but desc.before is NULL");
   GPI__INVALID_IF((gpi__layer_has(task, GPI__L_BEFORE) || (gpi__has_befores_formula(task) && task->operand_count)) &&
     !args->before, "args.before is NULL; this backward needs it, as desc.before is given");
-  if (!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
-    (args->operands || args->operand_scales) && !gpi__is_given_g(task))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
-      args->operands ? "operands" : "operand_scales");
+  GPI__INVALID_IF(!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
+    (args->operands || args->operand_scales) && !gpi__is_given_g(task), "args.%s is given, but desc.formula is NULL",
+    args->operands ? "operands" : "operand_scales");
   if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
     const char *of = gpi__has_befores_formula(task) ? "before->" : "";
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
@@ -38818,25 +38563,19 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
   int of = tensor >= GPI__L_SCALE_A && tensor <= GPI__L_SCALE_DY ? tensor - GPI__L_SCALE_A : tensor;
   const gpi__layers_flag *flag = gpi__flag_of_tensor(task, of);
   const char *name = gpi__layer_name(task, tensor);
-  if (task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL", name, pointer, name);
-  if (task->outputs && of == GPI__L_PREACT)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL",
-      name, pointer, name);
-  if (flag && !(task->flags & flag->bit))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
-      pointer, flag->name, name);
-  if (tensor >= GPI__L_FOUND_SCALE_Y && !gpi__layer_has(task, tensor))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name, pointer,
-      tensor == GPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
-  if (tensor == GPI__L_SCALE_Y && task->found_scale)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are "
-      "found, and go to args.found_scale_y", pointer);
-  if (of != tensor && !task->views[of].scale)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.%s.scale.mode is NONE",
-      name, pointer, gpi__layer_name(task, of));
+  GPI__INVALID_IF(task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY),
+    "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL", name, pointer, name);
+  GPI__INVALID_IF(task->outputs && of == GPI__L_PREACT,
+    "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL", name, pointer, name);
+  GPI__INVALID_IF(flag && !(task->flags & flag->bit),
+    "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name, pointer, flag->name, name);
+  GPI__INVALID_IF(tensor >= GPI__L_FOUND_SCALE_Y && !gpi__layer_has(task, tensor),
+    "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name, pointer,
+    tensor == GPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
+  GPI__INVALID_IF(tensor == GPI__L_SCALE_Y && task->found_scale,
+    "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are found, and go to args.found_scale_y", pointer);
+  GPI__INVALID_IF(of != tensor && !task->views[of].scale, "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointer,
+    gpi__layer_name(task, of));
   return GEMMEPI_OK;
 }
 
@@ -38844,10 +38583,10 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
 static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *task, int tensor, const void *pointer) {
   int place = tensor - GPI__L_OPERAND_SCALES;
   char room[128];
-  if (place >= 0 && place < task->operand_count && pointer &&
-    !gpi__layers_formula_with(task, place)->placed.operands[place].scale)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc%s has no scale.mode for it",
-      gpi__layer_pointers_name(task, tensor, room), pointer, gpi__has_befores_formula(task) ? ".before" : "");
+  GPI__INVALID_IF(place >= 0 && place < task->operand_count && pointer &&
+    !gpi__layers_formula_with(task, place)->placed.operands[place].scale,
+    "args.%s is given (%p), but desc%s has no scale.mode for it", gpi__layer_pointers_name(task, tensor, room), pointer,
+    gpi__has_befores_formula(task) ? ".before" : "");
   return GEMMEPI_OK;
 }
 
@@ -38903,9 +38642,9 @@ static gemmepi_status gpi__list_layer_pointer(const gpi__layer_task *task, int t
     status = gpi__check_layers_pointer(task, t, pointer);
   if (status || !has || is_number)
     return status;
-  if ((uintptr_t)pointer & (uintptr_t)(gpi__layers_alignment(task, t) - 1))
-    return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-      gpi__layer_pointers_name(task, t, room), pointer, gpi__layers_alignment(task, t));
+  GPI__REFUSE_IF((uintptr_t)pointer & (uintptr_t)(gpi__layers_alignment(task, t) - 1), GEMMEPI_MISALIGNED,
+    "args.%s is %p; it must be a multiple of %d bytes",
+    gpi__layer_pointers_name(task, t, room), pointer, gpi__layers_alignment(task, t));
   gpi__add_region(regions, 0, t, gpi__layer_writes(task, t), pointer, view->bytes)->lies = view;
   return GEMMEPI_OK;
 }
@@ -39413,26 +39152,8 @@ static gemmepi_status gpi__measure_layer(const gemmepi_plan *plan, const gemmepi
 
 /* Forward, and backward. */
 static const gpi__plan_row gpi__layer_plans[2] = {
-  {GEMMEPI_PLAN_LINEAR,
-  {offsetof(gemmepi_linear_desc, formula),
-   sizeof(gemmepi_linear_desc),
-   {offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula)}},
-  gpi__make_layer,
-  gpi__workspace_of_layer,
-  gpi__run_layer,
-  gpi__describe_layer,
-  gpi__explain_layer,
-  gpi__measure_layer},
-  {GEMMEPI_PLAN_LINEAR_BACKWARD,
-  {offsetof(gemmepi_linear_desc, formula),
-   sizeof(gemmepi_linear_desc),
-   {offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula)}},
-  gpi__make_layer,
-  gpi__workspace_of_layer,
-  gpi__run_layer,
-  gpi__describe_layer,
-  gpi__explain_layer,
-  gpi__measure_layer}};
+  GPI__PLAN_ROW(GEMMEPI_PLAN_LINEAR, layer, GPI__TEXTS_OF(gemmepi_linear_desc)),
+  GPI__PLAN_ROW(GEMMEPI_PLAN_LINEAR_BACKWARD, layer, GPI__TEXTS_OF(gemmepi_linear_desc))};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__layer_plans[0], context, desc, plan);
@@ -39982,7 +39703,7 @@ static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *
   gpi__network_shape shape = gpi__network_shape_of(task);
   int i, place = 0;
   gpi__append(text, "#define NETWORK_ELEMENT %s\n#define NETWORK_LAYERS %d\n#define NETWORK_WIDTHS %lld",
-    gpi__dtype((gemmepi_dtype)task->dtype)->name, (int)task->layer_count, (long long)gpi__width_at(task, 0));
+    gpi__type(task->dtype), (int)task->layer_count, (long long)gpi__width_at(task, 0));
   for (i = 1; i <= task->layer_count; i++)
     gpi__append(text, ", %lld", (long long)gpi__width_at(task, i));
   gpi__append(text, "\n#define NETWORK_FIRST_PLACES 0");
@@ -39991,7 +39712,7 @@ static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *
   gpi__append(text, "\n#define NETWORK_WARPS %d\n#define NETWORK_ROW_BLOCKS %d\n#define NETWORK_BLOCKS %d\n"
     "#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
     shape.warps, shape.row_blocks, shape.blocks, gpi__network_is(task, GEMMEPI_NETWORK_BIAS),
-    gpi__dtype((gemmepi_dtype)task->bias_dtype)->name, gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
+    gpi__type(task->bias_dtype), gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
 }
 
 static int gpi__is_in_runs(const gpi__network_task *task, int64_t width, int64_t ld) {
@@ -40005,7 +39726,7 @@ static void gpi__append_network_flags(gpi__text *text, const gpi__network_task *
   if (gpi__is_network_backward(task))
     gpi__append(text, "#define NETWORK_HAS_DX %d\n#define NETWORK_HAS_DW %d\n#define NETWORK_ACCUMULATES %d\n"
       "#define NETWORK_GRADIENT_TYPE %s\n", gpi__network_is(task, GEMMEPI_NETWORK_DX), gpi__network_is(task, GEMMEPI_NETWORK_DW),
-      gpi__network_is(task, GEMMEPI_ACCUMULATE_DW), gpi__dtype((gemmepi_dtype)task->gradient_dtype)->name);
+      gpi__network_is(task, GEMMEPI_ACCUMULATE_DW), gpi__type(task->gradient_dtype));
 }
 
 /* All that stands before a kernel; that of the sums has no functions. */
@@ -40652,10 +40373,9 @@ static gemmepi_status gpi__list_network_pointer(const gpi__network_task *task,
       gpi__name_network_pointer(task, place->kind, place->layer, room), gpi__is_network_backward(task) ? "backward" : "forward",
       flag ? ", as desc.flags has " : "", flag ? gpi__flag(flag)->name : "")
         : GEMMEPI_OK;
-  if ((uintptr_t)pointer & (uintptr_t)(place->alignment - 1))
-    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes%s",
-      gpi__name_network_pointer(task, place->kind, place->layer, room), pointer, place->alignment,
-      place->alignment == task->alignment ? ", which desc.alignment says" : "");
+  GPI__REFUSE_IF((uintptr_t)pointer & (uintptr_t)(place->alignment - 1), GEMMEPI_MISALIGNED,
+    "%s is %p; it must be a multiple of %d bytes%s", gpi__name_network_pointer(task, place->kind, place->layer, room), pointer,
+    place->alignment, place->alignment == task->alignment ? ", which desc.alignment says" : "");
   gpi__add_region(regions, place->kind, place->layer, place->is_written, pointer, place->bytes)->lies =
     place->lies;
   return GEMMEPI_OK;
@@ -41128,22 +40848,9 @@ static gemmepi_status gpi__measure_network(const gemmepi_plan *plan, const gemme
 }
 
 /* Forward, and backward. Texts are in arrays, where the shell does not look. */
-static const gpi__plan_row gpi__network_plans[2] = {{GEMMEPI_PLAN_NETWORK,
-        {0, 0, {0, 0}},
-        gpi__make_network,
-        gpi__workspace_of_network,
-        gpi__run_network,
-        gpi__describe_network,
-        gpi__explain_network,
-        gpi__measure_network},
-        {GEMMEPI_PLAN_NETWORK_BACKWARD,
-        {0, 0, {0, 0}},
-        gpi__make_network,
-        gpi__workspace_of_network,
-        gpi__run_network,
-        gpi__describe_network,
-        gpi__explain_network,
-        gpi__measure_network}};
+static const gpi__plan_row gpi__network_plans[2] = {
+  GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK, network, {0, 0, {0, 0}}),
+  GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK_BACKWARD, network, {0, 0, {0, 0}})};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__network_plans[0], context, desc, plan);
@@ -41220,8 +40927,7 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
-  if (!plan)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
+  GPI__INVALID_IF(!plan, "plan is NULL");
   if (gpi__has_ended(plan))
     return GEMMEPI_INVALID_ARGUMENT;
   return gpi__prepare(gpi__row_of(plan), plan, stream);
@@ -41230,8 +40936,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
   if (details)
     memset(details, 0, sizeof *details);
-  if (!plan || !details)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+  GPI__INVALID_IF(!plan || !details, "%s is NULL", plan ? "details" : "plan");
   if (gpi__has_ended(plan))
     return GEMMEPI_INVALID_ARGUMENT;
   gpi__describe(gpi__row_of(plan), plan, details);
@@ -41350,17 +41055,14 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
   gemmepi_status status = gpi__check_problems(context, problems, count);
   if (status)
     return status;
-  if (threads < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "threads is %d; accepted are 0, for as many as there are cores, and more", threads);
+  GPI__INVALID_IF(threads < 0, "threads is %d; accepted are 0, for as many as there are cores, and more", threads);
   memset(&all, 0, sizeof all);
   all.context = context;
   all.problems = problems;
   all.count = count;
   all.progress = progress;
   all.user = user;
-  if (!gpi__mutex_init(&all.lock))
-    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+  GPI__REFUSE_IF(!gpi__mutex_init(&all.lock), GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
   threads = threads ? threads : gpi__core_count();
   if (threads > GPI__MOST_THREADS)
     threads = GPI__MOST_THREADS;
@@ -41398,16 +41100,14 @@ static gemmepi_status gpi__tune_any(gemmepi_context *context, const gemmepi_any_
 }
 
 static gemmepi_status gpi__check_tune_options(const gemmepi_tune_options *options) {
-  if (options->mode != GEMMEPI_TUNE_GRAPH && options->mode != GEMMEPI_TUNE_BURST && options->mode != GEMMEPI_TUNE_STREAM)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.mode is %d; accepted are GEMMEPI_TUNE_GRAPH, _BURST and _STREAM",
-      (int)options->mode);
-  if (!(options->milliseconds >= 0) || options->milliseconds > 1e9)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.milliseconds is %g; accepted are 0 to 1e9", options->milliseconds);
-  if (options->threads < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.threads is %d; accepted are 0, for as many as there are cores, and more",
-      options->threads);
-  if (options->again < 0 || options->again > 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.again is %d; accepted are 0 and 1", options->again);
+  GPI__INVALID_IF(options->mode != GEMMEPI_TUNE_GRAPH && options->mode != GEMMEPI_TUNE_BURST &&
+    options->mode != GEMMEPI_TUNE_STREAM, "options.mode is %d; accepted are GEMMEPI_TUNE_GRAPH, _BURST and _STREAM",
+    (int)options->mode);
+  GPI__INVALID_IF(!(options->milliseconds >= 0) || options->milliseconds > 1e9,
+    "options.milliseconds is %g; accepted are 0 to 1e9", options->milliseconds);
+  GPI__INVALID_IF(options->threads < 0, "options.threads is %d; accepted are 0, for as many as there are cores, and more",
+    options->threads);
+  GPI__INVALID_IF(options->again < 0 || options->again > 1, "options.again is %d; accepted are 0 and 1", options->again);
   return GEMMEPI_OK;
 }
 
@@ -41871,8 +41571,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const c
   if (status)
     return status;
   code = gpi__file_read_path(path, &context->allocator, GPI__BUNDLE_MOST, &data, &size);
-  if (code == GPI__FILE_NO_MEMORY)
-    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no memory for the bundle %.1000s", path);
+  GPI__REFUSE_IF(code == GPI__FILE_NO_MEMORY, GEMMEPI_OUT_OF_MEMORY, "there is no memory for the bundle %.1000s", path);
   if (code) {
     gpi__file_error(&why, code);
     return gpi__fail(GEMMEPI_FILE_ERROR, "the bundle %.1000s cannot be read: %s", path, reason);

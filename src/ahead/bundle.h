@@ -234,8 +234,8 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const c
     if (status)
         return status;
     code = gpi__file_read_path(path, &context->allocator, GPI__BUNDLE_MOST, &data, &size);
-    if (code == GPI__FILE_NO_MEMORY)
-        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no memory for the bundle %.1000s", path);
+    GPI__REFUSE_IF(code == GPI__FILE_NO_MEMORY, GEMMEPI_OUT_OF_MEMORY,
+                   "there is no memory for the bundle %.1000s", path);
     if (code) {
         gpi__file_error(&why, code);
         return gpi__fail(GEMMEPI_FILE_ERROR, "the bundle %.1000s cannot be read: %s", path, reason);

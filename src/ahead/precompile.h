@@ -116,17 +116,15 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     gemmepi_status status = gpi__check_problems(context, problems, count);
     if (status)
         return status;
-    if (threads < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "threads is %d; accepted are 0, for as many as there are cores, and more", threads);
+    GPI__INVALID_IF(threads < 0, "threads is %d; accepted are 0, for as many as there are cores, and more",
+                    threads);
     memset(&all, 0, sizeof all);
     all.context = context;
     all.problems = problems;
     all.count = count;
     all.progress = progress;
     all.user = user;
-    if (!gpi__mutex_init(&all.lock))
-        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    GPI__REFUSE_IF(!gpi__mutex_init(&all.lock), GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
     threads = threads ? threads : gpi__core_count();
     if (threads > GPI__MOST_THREADS)
         threads = GPI__MOST_THREADS;

@@ -23,21 +23,17 @@ static gemmepi_status gpi__tune_any(gemmepi_context *context, const gemmepi_any_
 }
 
 static gemmepi_status gpi__check_tune_options(const gemmepi_tune_options *options) {
-    if (options->mode != GEMMEPI_TUNE_GRAPH && options->mode != GEMMEPI_TUNE_BURST &&
-        options->mode != GEMMEPI_TUNE_STREAM)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "options.mode is %d; accepted are GEMMEPI_TUNE_GRAPH, _BURST and _STREAM",
-                         (int)options->mode);
-    if (!(options->milliseconds >= 0) || options->milliseconds > 1e9)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.milliseconds is %g; accepted are 0 to 1e9",
-                         options->milliseconds);
-    if (options->threads < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "options.threads is %d; accepted are 0, for as many as there are cores, and more",
-                         options->threads);
-    if (options->again < 0 || options->again > 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.again is %d; accepted are 0 and 1",
-                         options->again);
+    GPI__INVALID_IF(options->mode != GEMMEPI_TUNE_GRAPH && options->mode != GEMMEPI_TUNE_BURST &&
+                        options->mode != GEMMEPI_TUNE_STREAM,
+                    "options.mode is %d; accepted are GEMMEPI_TUNE_GRAPH, _BURST and _STREAM",
+                    (int)options->mode);
+    GPI__INVALID_IF(!(options->milliseconds >= 0) || options->milliseconds > 1e9,
+                    "options.milliseconds is %g; accepted are 0 to 1e9", options->milliseconds);
+    GPI__INVALID_IF(options->threads < 0,
+                    "options.threads is %d; accepted are 0, for as many as there are cores, and more",
+                    options->threads);
+    GPI__INVALID_IF(options->again < 0 || options->again > 1, "options.again is %d; accepted are 0 and 1",
+                    options->again);
     return GEMMEPI_OK;
 }
 

@@ -85,10 +85,10 @@ static gemmepi_status gpi__check_workspace(const gpi__regions *regions, const vo
     int i;
     for (i = 0; i < regions->count; i++) {
         const gpi__region *region = &regions->list[i];
-        if (region->begin < end && begin < region->end)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes%s) overlaps %s (%p%s)",
-                             workspace, (gpi__ull)bytes, used, regions->name(regions->owner, region, room),
-                             region->pointer, region->note ? region->note : "");
+        GPI__INVALID_IF(region->begin < end && begin < region->end,
+                        "args.workspace (%p, %llu bytes%s) overlaps %s (%p%s)", workspace, (gpi__ull)bytes,
+                        used, regions->name(regions->owner, region, room), region->pointer,
+                        region->note ? region->note : "");
     }
     return GEMMEPI_OK;
 }

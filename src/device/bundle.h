@@ -72,22 +72,20 @@ static const unsigned char *gpi__parse_bytes(gpi__bundle_rest *rest, uint64_t si
 
 static gemmepi_status gpi__check_bundle(const unsigned char *data, size_t size) {
     unsigned version;
-    if (size < GPI__BUNDLE_HEADER || memcmp(data, GPI__BUNDLE_MAGIC, 16) != 0)
-        return gpi__fail(GEMMEPI_FILE_ERROR, "it does not begin as a bundle does");
+    GPI__REFUSE_IF(size < GPI__BUNDLE_HEADER || memcmp(data, GPI__BUNDLE_MAGIC, 16) != 0, GEMMEPI_FILE_ERROR,
+                   "it does not begin as a bundle does");
     version = (unsigned)gpi__read_little_endian(data + 20, 4);
-    if (version != GEMMEPI_VERSION)
-        return gpi__fail(GEMMEPI_FILE_ERROR,
-                         "gemmepi %u.%u.%u made it, and this is %s: make it again with this version",
-                         version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
-    if (gpi__read_little_endian(data + 16, 4) != GPI__BUNDLE_FORMAT)
-        return gpi__fail(GEMMEPI_FILE_ERROR, "its format is %u, and this version reads %d",
-                         (unsigned)gpi__read_little_endian(data + 16, 4), GPI__BUNDLE_FORMAT);
-    if (gpi__read_little_endian(data + 24, 8) != size)
-        return gpi__fail(GEMMEPI_FILE_ERROR,
-                         "it has %llu bytes and says that these are %llu: it was cut short, or grew",
-                         (gpi__ull)size, (gpi__ull)gpi__read_little_endian(data + 24, 8));
-    if (gpi__read_little_endian(data + 32, 8) != gpi__bundle_check(data, size))
-        return gpi__fail(GEMMEPI_FILE_ERROR, "its check does not fit: it is damaged");
+    GPI__REFUSE_IF(version != GEMMEPI_VERSION, GEMMEPI_FILE_ERROR,
+                   "gemmepi %u.%u.%u made it, and this is %s: make it again with this version",
+                   version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
+    GPI__REFUSE_IF(gpi__read_little_endian(data + 16, 4) != GPI__BUNDLE_FORMAT, GEMMEPI_FILE_ERROR,
+                   "its format is %u, and this version reads %d",
+                   (unsigned)gpi__read_little_endian(data + 16, 4), GPI__BUNDLE_FORMAT);
+    GPI__REFUSE_IF(gpi__read_little_endian(data + 24, 8) != size, GEMMEPI_FILE_ERROR,
+                   "it has %llu bytes and says that these are %llu: it was cut short, or grew",
+                   (gpi__ull)size, (gpi__ull)gpi__read_little_endian(data + 24, 8));
+    GPI__REFUSE_IF(gpi__read_little_endian(data + 32, 8) != gpi__bundle_check(data, size), GEMMEPI_FILE_ERROR,
+                   "its check does not fit: it is damaged");
     return GEMMEPI_OK;
 }
 
@@ -133,8 +131,8 @@ static int gpi__parse_section(gpi__bundle_rest *bundle, const unsigned char **ki
 static gemmepi_status gpi__walk_kernels(gpi__bundle_rest section, gpi__bundle *to, size_t *count) {
     while (section.left != 0) {
         gpi__bundled kernel;
-        if (!gpi__parse_kernel(&section, &kernel))
-            return gpi__fail(GEMMEPI_FILE_ERROR, "the sizes of its kernels do not fit together");
+        GPI__REFUSE_IF(!gpi__parse_kernel(&section, &kernel), GEMMEPI_FILE_ERROR,
+                       "the sizes of its kernels do not fit together");
         if (to) {
             to->codes[*count] = kernel.code;
             if (!gpi__map_find(&to->by_key, kernel.key, kernel.key_size) &&
@@ -155,11 +153,10 @@ static gemmepi_status gpi__walk_bundle(const unsigned char *data, size_t size, g
     rest.left = size - GPI__BUNDLE_HEADER;
     *count = 0;
     while (!status && rest.left != 0) {
-        if (!gpi__parse_section(&rest, &kind, &section))
-            return gpi__fail(GEMMEPI_FILE_ERROR, "the sizes of its sections do not fit together");
-        if (memcmp(kind, gpi__bundle_kernels, sizeof gpi__bundle_kernels) != 0)
-            return gpi__fail(GEMMEPI_FILE_ERROR,
-                             "it has a section of a kind that this version does not know");
+        GPI__REFUSE_IF(!gpi__parse_section(&rest, &kind, &section), GEMMEPI_FILE_ERROR,
+                       "the sizes of its sections do not fit together");
+        GPI__REFUSE_IF(memcmp(kind, gpi__bundle_kernels, sizeof gpi__bundle_kernels) != 0, GEMMEPI_FILE_ERROR,
+                       "it has a section of a kind that this version does not know");
         status = gpi__walk_kernels(section, to, count);
     }
     return status;

@@ -28,19 +28,16 @@ static gemmepi_status gpi__choose_target(const gpi__nvrtc *nvrtc, int arch, gpi_
     int result = nvrtc->get_num_supported_archs(&count);
     if (!result && count > 0 && count <= (int)GPI__COUNT(archs))
         result = nvrtc->get_supported_archs(archs);
-    if (result || count <= 0 || count > (int)GPI__COUNT(archs))
-        return gpi__fail(GEMMEPI_COMPILE_ERROR,
-                         "NVRTC does not tell the architectures it knows (%s, count %d)",
-                         nvrtc->get_error_string(result), count);
+    GPI__REFUSE_IF(result || count <= 0 || count > (int)GPI__COUNT(archs), GEMMEPI_COMPILE_ERROR,
+                   "NVRTC does not tell the architectures it knows (%s, count %d)",
+                   nvrtc->get_error_string(result), count);
     for (i = 0; i < count; i++)
         if (archs[i] <= arch && archs[i] > best)
             best = archs[i];
-    if (best == 0)
-        return gpi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for%s",
-            arch / 10, arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10,
-            nvrtc->version >= 13000 ? " (one of CUDA 12 compiles for 5.0 and later)" : "");
+    GPI__UNSUPPORTED_IF(
+        best == 0, "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for%s",
+        arch / 10, arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10,
+        nvrtc->version >= 13000 ? " (one of CUDA 12 compiles for 5.0 and later)" : "");
     target->is_ptx = best != arch;
     target->keeps_ptx = 0;
     snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
@@ -146,8 +143,7 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
     memset(image, 0, sizeof *image);
     if (log)
         *log = NULL;
-    if (!source)
-        return gpi__fail(GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
+    GPI__REFUSE_IF(!source, GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
     text = gpi__join_source(allocator, prologue, source);
     if (!text || !gpi__make_headers(allocator, &headers)) {
         gpi__delete(allocator, text);

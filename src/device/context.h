@@ -91,8 +91,7 @@ static int gpi__came_by_fork(const gemmepi_context *context) {
 
 /* What a call asks first. other: a pointer that it needs; name: its. */
 static gemmepi_status gpi__check_call(const gemmepi_context *context, const void *other, const char *name) {
-    if (!context || !other)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
+    GPI__INVALID_IF(!context || !other, "%s is NULL", context ? name : "context");
     return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }
 

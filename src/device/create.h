@@ -124,9 +124,8 @@ static gemmepi_status gpi__open_device(gemmepi_context *context, int wanted) {
     if (result)
         return gpi__cuda_failed(driver, result, "cuDeviceGetCount");
     context->ordinal = wanted ? wanted - 1 : gpi__current_ordinal(driver);
-    if (context->ordinal >= count)
-        return gpi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d",
-                         context->ordinal, count);
+    GPI__REFUSE_IF(context->ordinal >= count, GEMMEPI_NO_DEVICE,
+                   "config.device asks for CUDA device %d; this machine has %d", context->ordinal, count);
     result = driver->device_get(&context->device, context->ordinal);
     if (!result)
         result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
@@ -183,47 +182,36 @@ static gemmepi_status gpi__open_any(gemmepi_context *context, int wanted) {
      1u << GEMMEPI_ROUTE_FUSED)
 
 static gemmepi_status gpi__check_config(const gemmepi_config *config) {
-    if (config->device < GEMMEPI_DEVICE_HOST)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
-                         "(did you leave config uninitialised? = {0})",
-                         config->device);
-    if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
-            config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
-    if (config->check_pointers != 0 && config->check_pointers != 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
-                         "uninitialised? = {0})",
-                         config->check_pointers);
-    if (config->multiprocessors < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.multiprocessors is %d; it must not be negative",
-                         config->multiprocessors);
-    if (config->library_path_only != 0 && config->library_path_only != 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
-                         config->library_path_only);
-    if (config->library_path_only && (!config->library_path || !config->library_path[0]))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "config.library_path_only is 1 and config.library_path is %s: set it to the folders of "
-            "libcuda, NVRTC and cuBLASLt",
-            config->library_path ? "empty" : "NULL");
-    if (config->routes & ~GPI__PRODUCT_ROUTES)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
-                         "PLAIN and FUSED",
-                         config->routes);
-    if (!(config->tune >= 0) || config->tune > 1e9)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "config.tune is %g; accepted are 0, for no tuning on first use, and up to 1e9 milliseconds",
-            config->tune);
-    if (config->check != 0 && config->check != 1)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "config.check is %d; accepted are 0 and 1 (did you leave config uninitialised? = {0})",
-            config->check);
+    GPI__INVALID_IF(config->device < GEMMEPI_DEVICE_HOST,
+                    "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
+                    "(did you leave config uninitialised? = {0})",
+                    config->device);
+    GPI__INVALID_IF((config->allocator.alloc == NULL) != (config->allocator.free == NULL),
+                    "config.allocator has %s without %s; both or neither are set",
+                    config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
+    GPI__INVALID_IF(config->check_pointers != 0 && config->check_pointers != 1,
+                    "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+                    "uninitialised? = {0})",
+                    config->check_pointers);
+    GPI__INVALID_IF(config->multiprocessors < 0, "config.multiprocessors is %d; it must not be negative",
+                    config->multiprocessors);
+    GPI__INVALID_IF(config->library_path_only != 0 && config->library_path_only != 1,
+                    "config.library_path_only is %d; accepted are 0 and 1", config->library_path_only);
+    GPI__INVALID_IF(config->library_path_only && (!config->library_path || !config->library_path[0]),
+                    "config.library_path_only is 1 and config.library_path is %s: set it to the folders of "
+                    "libcuda, NVRTC and cuBLASLt",
+                    config->library_path ? "empty" : "NULL");
+    GPI__INVALID_IF(config->routes & ~GPI__PRODUCT_ROUTES,
+                    "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
+                    "PLAIN and FUSED",
+                    config->routes);
+    GPI__INVALID_IF(
+        !(config->tune >= 0) || config->tune > 1e9,
+        "config.tune is %g; accepted are 0, for no tuning on first use, and up to 1e9 milliseconds",
+        config->tune);
+    GPI__INVALID_IF(config->check != 0 && config->check != 1,
+                    "config.check is %d; accepted are 0 and 1 (did you leave config uninitialised? = {0})",
+                    config->check);
     return GEMMEPI_OK;
 }
 
@@ -235,24 +223,19 @@ static const char *const gpi__struct_names[] = {GEMMEPI_STRUCT_LIST(GPI__NAME_OF
 /* Whether the caller was compiled with this header, or with one whose structs are the same. */
 static gemmepi_status gpi__check_interface(int version, const size_t *sizes, size_t count) {
     size_t i;
-    if (count && !sizes)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "sizes is NULL, but count is %llu; accepted is 0 then",
-                         (gpi__ull)count);
-    if (version / 100 != GEMMEPI_VERSION / 100 || (count && count != GPI__COUNT(gpi__struct_sizes)))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "the program was compiled with gemmepi.h of version %d.%d.%d (%llu structs), and the library that it runs "
-            "with is of version %s (%d structs): compile both with the same gemmepi.h",
-            version / 10000, version / 100 % 100, version % 100, (gpi__ull)count, GEMMEPI_VERSION_STRING,
-            (int)GPI__COUNT(gpi__struct_sizes));
+    GPI__INVALID_IF(count && !sizes, "sizes is NULL, but count is %llu; accepted is 0 then", (gpi__ull)count);
+    GPI__INVALID_IF(
+        version / 100 != GEMMEPI_VERSION / 100 || (count && count != GPI__COUNT(gpi__struct_sizes)),
+        "the program was compiled with gemmepi.h of version %d.%d.%d (%llu structs), and the library that it runs "
+        "with is of version %s (%d structs): compile both with the same gemmepi.h",
+        version / 10000, version / 100 % 100, version % 100, (gpi__ull)count, GEMMEPI_VERSION_STRING,
+        (int)GPI__COUNT(gpi__struct_sizes));
     for (i = 0; i < count; i++)
-        if (sizes[i] != gpi__struct_sizes[i])
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "%s has %llu bytes in the program and %llu in the library (%s) that it runs with: compile both with the "
-                "same gemmepi.h and the same packing of structs",
-                gpi__struct_names[i], (gpi__ull)sizes[i], (gpi__ull)gpi__struct_sizes[i],
-                GEMMEPI_VERSION_STRING);
+        GPI__INVALID_IF(
+            sizes[i] != gpi__struct_sizes[i],
+            "%s has %llu bytes in the program and %llu in the library (%s) that it runs with: compile both with the "
+            "same gemmepi.h and the same packing of structs",
+            gpi__struct_names[i], (gpi__ull)sizes[i], (gpi__ull)gpi__struct_sizes[i], GEMMEPI_VERSION_STRING);
     return GEMMEPI_OK;
 }
 
@@ -305,8 +288,7 @@ static gemmepi_status gpi__create(const gemmepi_config *config, gemmepi_context 
     status = gpi__check_config(config);
     if (status)
         return status;
-    if (!gpi__watch_forks())
-        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no memory to watch fork()");
+    GPI__REFUSE_IF(!gpi__watch_forks(), GEMMEPI_OUT_OF_MEMORY, "the system gave no memory to watch fork()");
     allocator = config->allocator.alloc ? config->allocator : gpi__default_allocator();
     context = (gemmepi_context *)gpi__new(&allocator, sizeof *context);
     if (!context)
@@ -342,8 +324,7 @@ static gemmepi_status gpi__create(const gemmepi_config *config, gemmepi_context 
 GEMMEPI_API gemmepi_status gemmepi_create_for(int version, const size_t *sizes, size_t count,
                                               const gemmepi_config *config, gemmepi_context **result) {
     gemmepi_status status;
-    if (!result)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+    GPI__INVALID_IF(!result, "context is NULL; it receives the new context");
     *result = NULL;
     status = gpi__check_interface(version, sizes, count);
     return status ? status : gpi__create(config, result);

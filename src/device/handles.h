@@ -141,18 +141,15 @@ static gemmepi_status gpi__check_stream(gemmepi_context *context, gemmepi_stream
 static gemmepi_status gpi__check_run(gemmepi_context *context, gemmepi_stream stream, const void *workspace,
                                      size_t size) {
     uintptr_t begin = (uintptr_t)workspace;
-    if (!begin && size)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own",
-            (gpi__ull)size);
-    if (begin & 255)
-        return gpi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                         workspace);
-    if (begin && size > (size_t)((uintptr_t)-1 - begin))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.workspace is %p and args.workspace_size %llu; no address space is that large",
-                         workspace, (gpi__ull)size);
+    GPI__INVALID_IF(
+        !begin && size,
+        "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own",
+        (gpi__ull)size);
+    GPI__REFUSE_IF(begin & 255, GEMMEPI_MISALIGNED,
+                   "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
+    GPI__INVALID_IF(begin && size > (size_t)((uintptr_t)-1 - begin),
+                    "args.workspace is %p and args.workspace_size %llu; no address space is that large",
+                    workspace, (gpi__ull)size);
     {
         gemmepi_status status = gpi__check_stream(context, stream);
         return status ? status : gpi__fetch_fault(context);

@@ -49,8 +49,7 @@ static int gpi__has_ended(const gemmepi_plan *plan) {
 
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args, gemmepi_plan_kind kind) {
-    if (!plan || !args)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    GPI__INVALID_IF(!plan || !args, "%s is NULL", plan ? "args" : "plan");
     if (gpi__has_ended(plan))
         return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == kind)

@@ -9,14 +9,12 @@
 /* On the host the block's own address stands just before the aligned one. */
 static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
     char *block, *aligned;
-    if (bytes > (size_t)-1 - 2 * GPI__HOST_ALIGNMENT)
-        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
-                         (gpi__ull)bytes);
+    GPI__REFUSE_IF(bytes > (size_t)-1 - 2 * GPI__HOST_ALIGNMENT, GEMMEPI_OUT_OF_MEMORY,
+                   "%llu bytes are more than an address space holds", (gpi__ull)bytes);
     block = (char *)context->allocator.alloc(context->allocator.user,
                                              bytes + GPI__HOST_ALIGNMENT + sizeof(char *));
-    if (!block)
-        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-                         (gpi__ull)bytes);
+    GPI__REFUSE_IF(!block, GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
+                   (gpi__ull)bytes);
     aligned = block + sizeof(char *);
     aligned += (GPI__HOST_ALIGNMENT - (uintptr_t)aligned % GPI__HOST_ALIGNMENT) % GPI__HOST_ALIGNMENT;
     memcpy(aligned - sizeof(char *), &block, sizeof block);
@@ -30,11 +28,9 @@ static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, vo
 
 static gemmepi_status gpi__host_free(gemmepi_context *context, void *pointer) {
     char *block;
-    if (!gpi__drop_memory(context, pointer))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already",
-            pointer);
+    GPI__INVALID_IF(
+        !gpi__drop_memory(context, pointer),
+        "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already", pointer);
     memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
     context->allocator.free(context->allocator.user, block);
     return GEMMEPI_OK;
@@ -114,8 +110,7 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
     status = gpi__check_stream(context, stream);
     if (status || bytes == 0)
         return status;
-    if (!device || !host)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
+    GPI__INVALID_IF(!device || !host, "%s is NULL", device ? "host" : "device");
     if (context->is_host) {
         status = gpi__check_room(context, "", "device", device, 0, bytes);
         if (!status)

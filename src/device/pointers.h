@@ -52,22 +52,19 @@ static gemmepi_status gpi__check_room(gemmepi_context *context, const char *of, 
     if ((!context->is_host && !context->check_pointers) || !(before || bytes) ||
         !gpi__find_memory(context, pointer, &span))
         return GEMMEPI_OK;
-    if ((uintptr_t)pointer < span.begin)
-        return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                         "%s%s is %p, %llu bytes before the memory that was allocated there", of, name,
-                         pointer, (gpi__ull)(span.begin - (uintptr_t)pointer));
+    GPI__REFUSE_IF((uintptr_t)pointer < span.begin, GEMMEPI_BUFFER_TOO_SMALL,
+                   "%s%s is %p, %llu bytes before the memory that was allocated there", of, name, pointer,
+                   (gpi__ull)(span.begin - (uintptr_t)pointer));
     ahead = (size_t)((uintptr_t)pointer - span.begin);
     left = span.bytes - ahead;
-    if (before > ahead)
-        return gpi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "%s%s is %p, and the memory that was allocated there begins %llu bytes before; %llu are needed there",
-            of, name, pointer, (gpi__ull)ahead, (gpi__ull)before);
-    if (bytes > left)
-        return gpi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
-            name, pointer, (gpi__ull)left, (gpi__ull)bytes);
+    GPI__REFUSE_IF(
+        before > ahead, GEMMEPI_BUFFER_TOO_SMALL,
+        "%s%s is %p, and the memory that was allocated there begins %llu bytes before; %llu are needed there",
+        of, name, pointer, (gpi__ull)ahead, (gpi__ull)before);
+    GPI__REFUSE_IF(
+        bytes > left, GEMMEPI_BUFFER_TOO_SMALL,
+        "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
+        name, pointer, (gpi__ull)left, (gpi__ull)bytes);
     return GEMMEPI_OK;
 }
 

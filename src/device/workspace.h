@@ -109,13 +109,12 @@ static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_str
     result = context->driver.stream_is_capturing(stream, &capture);
     if (result)
         return gpi__cuda_failed(&context->driver, result, "cuStreamIsCapturing");
-    if (capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE)
-        return gpi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
-            "(gemmepi_plan_prepare), or run a plan with "
-            "args.workspace",
-            (gpi__ull)size);
+    GPI__REFUSE_IF(
+        capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE, GEMMEPI_BUFFER_TOO_SMALL,
+        "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
+        "(gemmepi_plan_prepare), or run a plan with "
+        "args.workspace",
+        (gpi__ull)size);
     gpi__lock(&context->lock);
     if (!gpi__find_block(context, key, size))
         status = gpi__add_block(context, key, size);
@@ -157,12 +156,11 @@ static void gpi__give_block(gpi__block *block) {
 
 /* A workspace of the caller's, by itself: what it overlaps is another question. */
 static gemmepi_status gpi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
-    if (given < needed)
-        return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "args.workspace_size is %llu; this plan needs %llu bytes",
-                         (gpi__ull)given, (gpi__ull)needed);
-    if ((uintptr_t)workspace & 255)
-        return gpi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                         workspace);
+    GPI__REFUSE_IF(given < needed, GEMMEPI_BUFFER_TOO_SMALL,
+                   "args.workspace_size is %llu; this plan needs %llu bytes", (gpi__ull)given,
+                   (gpi__ull)needed);
+    GPI__REFUSE_IF((uintptr_t)workspace & 255, GEMMEPI_MISALIGNED,
+                   "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
     return GEMMEPI_OK;
 }
 

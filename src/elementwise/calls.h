@@ -176,8 +176,7 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
     gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
     desc.axis = axis;
     desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
-    if (accumulate != 0 && accumulate != 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "accumulate is %d; accepted are 0 and 1", accumulate);
+    GPI__INVALID_IF(accumulate != 0 && accumulate != 1, "accumulate is %d; accepted are 0 and 1", accumulate);
     return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 

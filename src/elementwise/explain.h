@@ -60,8 +60,7 @@ static void gpi__describe_elementwise(const gemmepi_plan *base, gemmepi_plan_det
 
 static void gpi__explain_tensor(gpi__text *text, const gpi__task *task, int t) {
     const gpi__operand *operand = &task->operands[t];
-    gpi__append(text, "  %s: %s, strides ", gpi__tensor_names[t],
-                gpi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gpi__append(text, "  %s: %s, strides ", gpi__tensor_names[t], gpi__type(operand->dtype));
     gpi__append_shape(text, task->rank, operand->stride);
     if (operand->pointer != t)
         gpi__append(text, ", the second operand in %s", gpi__tensor_names[operand->pointer]);
@@ -116,7 +115,7 @@ static void gpi__explain_formula_operand(gpi__text *text, const gpi__formula_tas
     if (operand->kind == GEMMEPI_BLOCKED)
         gpi__append_block(text, formula, &task->placed.operands[i]);
     if (task->has_tensor[i]) {
-        gpi__append(text, ", %s, strides ", gpi__dtype((gemmepi_dtype)operand->dtype)->name);
+        gpi__append(text, ", %s, strides ", gpi__type(operand->dtype));
         gpi__explain_steps(text, task, i);
     }
     gpi__append(text, "%s%s%s\n", operand->output ? ", written" : "", operand->accumulate ? ", added to" : "",
@@ -131,7 +130,7 @@ static void gpi__explain_formula_plan(gpi__text *text, const gpi__elementwise_pl
     int i;
     gpi__append(text, "a formula over ");
     gpi__append_shape(text, task->rank, &task->shape[GPI__MAX_RANK - task->rank]);
-    gpi__append(text, " in %s\n  formula: ", gpi__dtype((gemmepi_dtype)formula->accumulator)->name);
+    gpi__append(text, " in %s\n  formula: ", gpi__type(formula->accumulator));
     gpi__print_formula(text, formula);
     gpi__append(text, "\n");
     for (i = 0; i <= GPI__RESULT; i++)

@@ -53,12 +53,6 @@ static int gpi__axes_may(const gpi__placed_formula *placed, gpi__axes_freedom fr
     return 1;
 }
 
-static gpi__axes_freedom gpi__freedom_of(const gpi__placed_formula *placed) {
-    return gpi__axes_may(placed, GPI__ANY_ORDER)    ? GPI__ANY_ORDER
-           : gpi__axes_may(placed, GPI__ROWS_MERGE) ? GPI__ROWS_MERGE
-                                                    : GPI__ITEMS_MERGE;
-}
-
 /* y and outputs decide first. */
 static void gpi__convert_formula_axes(const gpi__placed_formula *placed, gpi__device_formula *device,
                                       gpi__formula_axes *from) {
@@ -153,7 +147,9 @@ static int gpi__reads_packed(const gpi__formula *formula) {
 
 /* The result points into itself and to the task's formula. */
 static void gpi__convert_device_formula(const gpi__formula_task *task, gpi__device_formula *device) {
-    gpi__axes_freedom freedom = gpi__freedom_of(&task->placed);
+    gpi__axes_freedom freedom = gpi__axes_may(&task->placed, GPI__ANY_ORDER)    ? GPI__ANY_ORDER
+                                : gpi__axes_may(&task->placed, GPI__ROWS_MERGE) ? GPI__ROWS_MERGE
+                                                                                : GPI__ITEMS_MERGE;
     gpi__formula_axes from;
     device->formula = *task->placed.formula;
     device->placed = task->placed;

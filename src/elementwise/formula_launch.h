@@ -4,10 +4,6 @@
 
 #include "formula_pass.h"
 
-static void *gpi__given(void *const *list, int i) {
-    return list ? list[i] : NULL;
-}
-
 static gemmepi_status gpi__clear_formula_amax(const gemmepi_context *context, const gpi__formula_pass *pass,
                                               const gpi__formula_run *run, gemmepi_stream stream) {
     int u, result = 0;
@@ -34,7 +30,7 @@ static void gpi__point_operand(const gpi__formula_run *run, const gpi__formula_p
     else if (pass->roles[i] == GPI__ROLE_REDUCTION)
         place->data = gpi__states_of(pass, (char *)run->states, i);
     place->scale = pass->scaled[i] ? run->scales[i] : NULL;
-    place->amax = pass->amax[i] ? gpi__given(run->amax, i) : NULL;
+    place->amax = pass->amax[i] && run->amax ? run->amax[i] : NULL;
 }
 
 static void gpi__point_source(const gpi__formula_run *run, gpi__formula_pass_params *params) {

@@ -41,29 +41,13 @@ static void gpi__place_source(const gpi__placed_formula *placed, const gpi__form
     params->depth = placed->depth;
 }
 
-static int gpi__has_reductions(const gpi__formula *formula) {
-    int i;
-    for (i = 0; i < formula->operand_count; i++)
-        if (gpi__is_reduced(&formula->operands[i]))
-            return 1;
-    return 0;
-}
-
 /* Threads along columns: a warp at most, but where there are few rows and nothing is reduced, so that none is idle. */
 static unsigned gpi__most_threads_along_columns(const gpi__placed_formula *placed) {
     unsigned most = 32;
-    while (!gpi__has_reductions(placed->formula) && most < GPI__FORMULA_THREADS &&
+    while (!gpi__has_reductions(placed->formula, GPI__OF_ANY_SORT) && most < GPI__FORMULA_THREADS &&
            GPI__FORMULA_THREADS / (int64_t)most > placed->rows)
         most *= 2;
     return most;
-}
-
-static int gpi__reduces_rows(const gpi__formula *formula) {
-    int i;
-    for (i = 0; i < formula->operand_count; i++)
-        if (gpi__is_reduced(&formula->operands[i]) && !gpi__has_rows(formula->operands[i].kind))
-            return 1;
-    return 0;
 }
 
 /* Tiles of rows and columns. Threads take more rows as long as every multiprocessor still has four blocks, or a grid too many. */
@@ -71,7 +55,8 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context,
                                               const gpi__placed_formula *placed, int run,
                                               gpi__formula_pass *pass) {
     int64_t chunks = gpi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
-    int64_t most = gpi__reduces_rows(placed->formula) ? GPI__FORMULA_MOST_STEPS : GPI__FORMULA_FEW_STEPS;
+    int64_t most = gpi__has_reductions(placed->formula, GPI__OVER_ROWS) ? GPI__FORMULA_MOST_STEPS
+                                                                        : GPI__FORMULA_FEW_STEPS;
     unsigned threads_x = 1, threads_y, most_x = gpi__most_threads_along_columns(placed);
     int64_t steps;
     while (threads_x < most_x && (int64_t)threads_x < chunks)
@@ -83,8 +68,7 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context,
         tiles = gpi__times(gpi__times(column_tiles, row_tiles), placed->items);
         if (tiles <= INT_MAX && (steps >= most || tiles < 8 * (int64_t)context->multiprocessors))
             break;
-        if (steps > INT_MAX / 4)
-            return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+        GPI__UNSUPPORTED_IF(steps > INT_MAX / 4, "the result has more tiles than a grid has blocks");
     }
     pass->params.row_steps = (int)steps;
     pass->params.row_tiles = (unsigned)row_tiles;
@@ -167,8 +151,7 @@ static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction
            (reduction->lanes < 32 ? 4 : 16) * (int64_t)reduction->lanes < reduction->lines)
         reduction->lanes *= 2;
     mine = gpi__divide_up(results, GPI__FORMULA_THREADS / (int64_t)reduction->lanes);
-    if (*blocks + mine > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "reductions have more results than a grid has blocks for");
+    GPI__UNSUPPORTED_IF(*blocks + mine > INT_MAX, "reductions have more results than a grid has blocks for");
     reduction->first_block = (unsigned)*blocks;
     reduction->blocks = (unsigned)mine;
     *blocks += mine;
@@ -322,14 +305,12 @@ static gemmepi_status gpi__build_reductions(gemmepi_context *context, const gpi_
 static double gpi__formula_pass_microseconds(const gemmepi_context *context,
                                              const gpi__placed_formula *placed,
                                              const gpi__formula_source *source) {
-    double bytes = gpi__formula_bytes(placed, source), launches = GPI__ANOTHER_LAUNCH;
-    int i, run = gpi__formula_run_length(placed->formula);
-    for (i = 0; i < placed->formula->operand_count; i++)
-        if (gpi__is_reduced(&placed->formula->operands[i]))
-            launches = 2 * GPI__ANOTHER_LAUNCH;
+    double bytes = gpi__formula_bytes(placed, source);
+    int launches = 1 + gpi__has_reductions(placed->formula, GPI__OF_ANY_SORT);
+    int run = gpi__formula_run_length(placed->formula);
     if (!gpi__formula_is_aligned(placed, source, run))
         bytes *= 1.8; /* as the pass of compositions */
-    return launches + bytes / gpi__memory_rate(context);
+    return launches * GPI__ANOTHER_LAUNCH + bytes / gpi__memory_rate(context);
 }
 
 #endif

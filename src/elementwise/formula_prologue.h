@@ -6,7 +6,7 @@
 #include "formula_shape.h"
 
 static const char *gpi__formula_type(int dtype, int otherwise) {
-    return gpi__dtype((gemmepi_dtype)(dtype ? dtype : otherwise))->name;
+    return gpi__type(dtype ? dtype : otherwise);
 }
 
 /* Bits of the places that have a scale or an amax. */

@@ -53,9 +53,8 @@ static gemmepi_status gpi__check_last(gpi__regions *regions, int is_wanted, size
         return GEMMEPI_OK;
     }
     name = regions->name(regions->owner, region, room);
-    if (is_wanted != (region->pointer != NULL))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
-                         whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
+    GPI__INVALID_IF(is_wanted != (region->pointer != NULL), "%s is %s, but %s", name,
+                    is_wanted ? "NULL" : "given", whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
     return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
                      region->pointer, (int)alignment,
                      gpi__is_tensor(region) ? "the size of an element, or desc.alignment, 16 by default"
@@ -103,12 +102,9 @@ static gemmepi_status gpi__check_number(const gpi__formula_task *task, int i, co
     region.kind = GPI__OF_OPERANDS;
     region.place = (int16_t)i;
     name = gpi__name_of_formula(task, &region, room);
-    if (!pointer)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host",
-                         name);
-    if ((uintptr_t)pointer % sizeof(double))
-        return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of 8 bytes (a double)", name,
-                         pointer);
+    GPI__INVALID_IF(!pointer, "%s is NULL; it is a NUMBER, so a double on the host", name);
+    GPI__REFUSE_IF((uintptr_t)pointer % sizeof(double), GEMMEPI_MISALIGNED,
+                   "%s is %p; it must be a multiple of 8 bytes (a double)", name, pointer);
     memcpy(&number, pointer, sizeof number);
     return gpi__check_whole(name + strlen("args."), number);
 }
@@ -128,9 +124,8 @@ static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_a
                        : args->y_transposed       ? "y_transposed"
                        : args->y_transposed_scale ? "y_transposed_scale"
                                                   : NULL;
-    if (args->weight < 0 || args->weight > 0 || args->weight != args->weight)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, but a formula has none: leave it 0",
-                         args->weight);
+    GPI__INVALID_IF(args->weight < 0 || args->weight > 0 || args->weight != args->weight,
+                    "args.weight is %g, but a formula has none: leave it 0", args->weight);
     if (!name)
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,

@@ -72,6 +72,16 @@ static int gpi__is_reduced(const gpi__formula_operand *operand) {
     return operand->output && operand->used && operand->reduction;
 }
 
+/* Whether a formula has reductions: GPI__ALONG_ROWS, of each row or of groups in it, OVER_ROWS, of columns or of all, or either. */
+enum { GPI__ALONG_ROWS = 1, GPI__OVER_ROWS = 2, GPI__OF_ANY_SORT = 3 };
+static int gpi__has_reductions(const gpi__formula *formula, int sorts) {
+    int i, has = 0;
+    for (i = 0; i < formula->operand_count; i++)
+        if (gpi__is_reduced(&formula->operands[i]))
+            has |= gpi__has_rows(formula->operands[i].kind) ? GPI__ALONG_ROWS : GPI__OVER_ROWS;
+    return (has & sorts) != 0;
+}
+
 static gpi__reduction_op gpi__op_of(const gpi__formula_operand *operand) {
     return gpi__reductions[operand->reduction].op;
 }
@@ -145,12 +155,11 @@ static gemmepi_status gpi__convert_formula_strides(const gpi__placed_formula *pl
     pass->is_strided = gpi__is_strided(placed);
     if (!pass->is_strided)
         return GEMMEPI_OK;
-    if (axes > GPI__FORMULA_OUTER_AXES + 1)
-        return gpi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "of the axes before the last two %d do not merge with others; formulas on a GPU accept up to %d "
-            "of those: make the tensors dense, or of fewer axes",
-            axes, GPI__FORMULA_OUTER_AXES + 1);
+    GPI__UNSUPPORTED_IF(
+        axes > GPI__FORMULA_OUTER_AXES + 1,
+        "of the axes before the last two %d do not merge with others; formulas on a GPU accept up to %d "
+        "of those: make the tensors dense, or of fewer axes",
+        axes, GPI__FORMULA_OUTER_AXES + 1);
     for (d = 0; d < GPI__FORMULA_OUTER_AXES; d++)
         pass->strides.extents[d] = d < axes ? from->extents[axes - 1 - d] : 1;
     for (i = 0; i <= GPI__RESULT; i++) {

@@ -62,13 +62,13 @@ static void gpi__append_operation(gpi__text *text, const gpi__task *task, int op
     gpi__append(text, "#define GEMMEPI_ACTIVATION %d\n", (int)task->activation);
     gpi__append(text, "#define GEMMEPI_EXACT %d\n", gpi__task_is_exact(task));
     gpi__append(text, "#define GEMMEPI_USED 0x%x\n", (unsigned)nest->used);
-    gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__dtype((gemmepi_dtype)accumulator)->name);
+    gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(accumulator));
     gpi__append(text, "#define GEMMEPI_CAST %d\n", cast);
     for (t = 0; t < GPI__PARAMS_TENSORS; t++) {
         int dtype = gpi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
         if (t >= GPI__OUT_Y && type_of_output)
             dtype = type_of_output;
-        gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
+        gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t], gpi__type(dtype));
     }
 }
 
@@ -77,13 +77,13 @@ static void gpi__name_operation(const gpi__task *task, int operation, const char
                                 gpi__launch *launch) {
     const char *name = gpi__operation(operation)->name;
     const char *activation = gpi__activation_name((gemmepi_epilogue)task->activation);
-    const char *type = gpi__dtype((gemmepi_dtype)from)->name;
+    const char *type = gpi__type(from);
     if (strncmp(name, "ACTIVATION", 10) == 0)
         gpi__name_kernel(launch, "%s_%s%s_%s", stem, activation, name + 10, type);
     else if (task->activation)
         gpi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
     else if (from != to)
-        gpi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type, gpi__dtype((gemmepi_dtype)to)->name);
+        gpi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type, gpi__type(to));
     else
         gpi__name_kernel(launch, "%s_%s_%s", stem, name, type);
 }
@@ -302,8 +302,8 @@ static gemmepi_status gpi__describe_loop(const gpi__task *task, uint32_t outputs
         blocks = gpi__describe_contiguous(loop, vector, defines);
     else
         blocks = gpi__describe_tiles(task, loop, vector, defines);
-    if (blocks <= 0 || blocks > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the tensors have more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX,
+                        "the tensors have more tiles than a grid has blocks");
     loop->launch.blocks = (unsigned)blocks;
     loop->launch.threads_x = GPI__ELEMENT_THREADS;
     loop->launch.threads_y = 1;

@@ -40,9 +40,9 @@ static gemmepi_status gpi__judge_operation(const gpi__regions *regions, const gp
 /* Adds so many numbers, if they are given. */
 static gemmepi_status gpi__add_numbers(gpi__regions *regions, int place, const void *pointer, int64_t count,
                                        size_t size) {
-    if ((uintptr_t)pointer % size)
-        return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes",
-                         gpi__numbers[place].name, pointer, (int)size);
+    GPI__REFUSE_IF((uintptr_t)pointer % size, GEMMEPI_MISALIGNED,
+                   "%s is %p; it must be a multiple of %d bytes", gpi__numbers[place].name, pointer,
+                   (int)size);
     if (pointer)
         gpi__add_region(regions, GPI__OF_SCALES, place, place > 0, pointer, count * (int64_t)size);
     return GEMMEPI_OK;
@@ -58,17 +58,17 @@ static gemmepi_status gpi__check_numbers(const gpi__task *task, const gemmepi_el
     given[2] = args->amax;
     for (i = 0; i < 3 && !status; i++) {
         const gpi__numbers_row *row = &gpi__numbers[i];
-        if (((task->flags & row->flag) != 0) != (given[i] != NULL))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but flags has %s %s", row->name,
-                             given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
+        GPI__INVALID_IF(((task->flags & row->flag) != 0) != (given[i] != NULL),
+                        "%s is %s, but flags has %s %s", row->name, given[i] ? "given" : "NULL",
+                        given[i] ? "no" : "the flag", row->flag_name);
         status = gpi__add_numbers(regions, i, given[i], gpi__scale_count(task, 0),
                                   i == 2 ? gpi__amax_size(task) : sizeof(float));
     }
-    if (!status && gpi__turned_has_scales(task) != (args->y_transposed_scale != NULL))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s",
-                         args->y_transposed_scale
-                             ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
-                             : "NULL, but y_transposed has scales of its own, which go there");
+    GPI__INVALID_IF(!status && gpi__turned_has_scales(task) != (args->y_transposed_scale != NULL),
+                    "args.y_transposed_scale is %s",
+                    args->y_transposed_scale
+                        ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
+                        : "NULL, but y_transposed has scales of its own, which go there");
     return status ? status
                   : gpi__add_numbers(regions, 3, args->y_transposed_scale, gpi__scale_count(task, 1),
                                      sizeof(float));
@@ -81,37 +81,34 @@ static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int 
     for (t = 0; t < GPI__TENSORS; t++) {
         int given = (int)(task->given >> t & 1), size = gpi__size_of(task->operands[t].dtype);
         int alignment = size > task->alignment ? size : task->alignment;
-        if (!given && pointers[t])
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but the plan has no such tensor",
-                             gpi__tensor_names[t]);
+        GPI__INVALID_IF(!given && pointers[t], "args.%s is given, but the plan has no such tensor",
+                        gpi__tensor_names[t]);
         if (gpi__task_has(task, t))
             gpi__add_tensor(regions, t, t >= GPI__OUT_Y, pointers[task->operands[t].pointer],
                             &plan->reach[t]);
         if (!given)
             continue;
-        if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             one_shot ? "%s.data is NULL, and so is args.%s"
-                                      : "args.%s is NULL; a plan's run does not use a tensor's own data",
-                             gpi__tensor_names[t], gpi__tensor_names[t]);
-        if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
-            return gpi__fail(GEMMEPI_MISALIGNED,
-                             "the data of %s is %p; it must be a multiple of %d bytes (%s)",
-                             gpi__tensor_names[t], pointers[t], alignment,
-                             alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
+        GPI__INVALID_IF(!pointers[t] && plan->reach[t].low != plan->reach[t].high,
+                        one_shot ? "%s.data is NULL, and so is args.%s"
+                                 : "args.%s is NULL; a plan's run does not use a tensor's own data",
+                        gpi__tensor_names[t], gpi__tensor_names[t]);
+        GPI__REFUSE_IF((uintptr_t)pointers[t] % (uintptr_t)alignment, GEMMEPI_MISALIGNED,
+                       "the data of %s is %p; it must be a multiple of %d bytes (%s)", gpi__tensor_names[t],
+                       pointers[t], alignment,
+                       alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
     }
     return GEMMEPI_OK;
 }
 
 static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
-    if (weight != 0 && gpi__task_has(task, GPI__IN_W))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, and w is given; leave one of them out",
-                         weight);
-    if (weight != 0 && task->operation != GEMMEPI_OP_LERP && task->operation != GEMMEPI_OP_LERP_BACKWARD)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0",
-                         weight, gpi__operation(task->operation)->name);
-    if (task->accumulator != GEMMEPI_F64 && fabs(weight) > FLT_MAX && fabs(weight) <= DBL_MAX)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the largest F32 is 3.4e38", weight);
+    GPI__INVALID_IF(weight != 0 && gpi__task_has(task, GPI__IN_W),
+                    "args.weight is %g, and w is given; leave one of them out", weight);
+    GPI__INVALID_IF(weight != 0 && task->operation != GEMMEPI_OP_LERP &&
+                        task->operation != GEMMEPI_OP_LERP_BACKWARD,
+                    "args.weight is %g; the operation %s has none: leave it 0", weight,
+                    gpi__operation(task->operation)->name);
+    GPI__INVALID_IF(task->accumulator != GEMMEPI_F64 && fabs(weight) > FLT_MAX && fabs(weight) <= DBL_MAX,
+                    "args.weight is %g; the largest F32 is 3.4e38", weight);
     return GEMMEPI_OK;
 }
 

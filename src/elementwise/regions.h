@@ -62,9 +62,8 @@ static gemmepi_status gpi__refuse_tensors(const gpi__regions *regions, const gpi
     char room[128], others[128];
     const char *name = regions->name(regions->owner, first, room);
     const char *beside = regions->name(regions->owner, second, others);
-    if (!gpi__is_tensor(first))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p, %llu bytes) overlaps %s (%p)", name,
-                         first->pointer, (gpi__ull)(first->end - first->begin), beside, second->pointer);
+    GPI__INVALID_IF(!gpi__is_tensor(first), "%s (%p, %llu bytes) overlaps %s (%p)", name, first->pointer,
+                    (gpi__ull)(first->end - first->begin), beside, second->pointer);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p), which is written, overlaps %s (%p)%s; %s", name,
                      first->pointer, beside, second->pointer, gpi__if_undecided(shares), rule);
 }

@@ -108,11 +108,9 @@ typedef struct gpi__scaled_way {
 } gpi__scaled_way;
 
 static void gpi__append_scaled_types(gpi__text *text, const gpi__task *task) {
-    gpi__append(text, "#define GEMMEPI_A_TYPE %s\n",
-                gpi__dtype((gemmepi_dtype)task->operands[GPI__IN_A].dtype)->name);
-    gpi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
-                gpi__dtype((gemmepi_dtype)task->operands[GPI__OUT_Y].dtype)->name);
-    gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__dtype((gemmepi_dtype)task->accumulator)->name);
+    gpi__append(text, "#define GEMMEPI_A_TYPE %s\n", gpi__type(task->operands[GPI__IN_A].dtype));
+    gpi__append(text, "#define GEMMEPI_Y_TYPE %s\n", gpi__type(task->operands[GPI__OUT_Y].dtype));
+    gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(task->accumulator));
 }
 
 static void gpi__append_scaled(gpi__text *text, const gpi__task *task, const gpi__scaled_way *way) {
@@ -171,8 +169,8 @@ static gemmepi_status gpi__describe_scaled(const gpi__task *task, gpi__scaled_st
             params->tiles[d] = (unsigned)tiles;
         blocks = gpi__offset(blocks, tiles, 0);
     }
-    if (blocks <= 0 || blocks > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the tensors have more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX,
+                        "the tensors have more tiles than a grid has blocks");
     step->amax.blocks = step->cast.blocks = (unsigned)blocks;
     step->offset_a = task->operands[GPI__IN_A].offset;
     step->offset_y = task->operands[GPI__OUT_Y].offset;

@@ -90,8 +90,7 @@ static gemmepi_status gpi__divide_sum(gpi__sum_step *step, int wide, int64_t blo
         *parts = gpi__divide_up(params->summed_count, params->part_count);
     params->kept_blocks = (unsigned)blocks;
     blocks = blocks > INT_MAX ? -1 : gpi__offset(blocks, *parts, 0);
-    if (blocks <= 0 || blocks > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "a sum has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "a sum has more tiles than a grid has blocks");
     step->launch.blocks = (unsigned)blocks;
     return GEMMEPI_OK;
 }
@@ -127,8 +126,7 @@ static void gpi__append_sum(gpi__text *defines, const gpi__task *task, int opera
     gpi__append_operation(defines, task, operation, nest,
                           gpi__largest_size(nest, GPI__INPUTS) == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
     gpi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
-    gpi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
-                gpi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
+    gpi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(nest->dtype[step->output]));
     gpi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n", ends && (task->flags & GEMMEPI_ACCUMULATE) != 0);
     gpi__append(defines, "#define GEMMEPI_VECTORS %d\n",
                 gpi__sums_vectors(task, nest, gpi__vector_of_sum(nest)));

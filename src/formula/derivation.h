@@ -66,45 +66,36 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
     const gemmepi_operand *o;
     int i;
     for (i = 0; i < d->wrt_count; i++)
-        if (d->wrt[i] == which)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice", gpi__name_in(d, which));
+        GPI__INVALID_IF(d->wrt[i] == which, "desc.wrt names %s twice", gpi__name_in(d, which));
     d->wrt[d->wrt_count++] = (int16_t)which;
     if (which == GPI__OF_VALUE)
         return GEMMEPI_OK;
-    if (which == GPI__RESULT || d->desc.operands[which].output)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.wrt names %s, an output; accepted are inputs and the value",
-                         gpi__name_in(d, which));
+    GPI__INVALID_IF(which == GPI__RESULT || d->desc.operands[which].output,
+                    "desc.wrt names %s, an output; accepted are inputs and the value",
+                    gpi__name_in(d, which));
     o = &d->desc.operands[which];
-    if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, whose whole numbers have no gradient",
-                         o->name);
-    if (gpi__is_only_read((int)o->dtype))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.wrt names %s, in %s, a type without a gradient: leave it out; the gradient of others may "
-            "read it, where desc.saved names it",
-            o->name, gpi__dtype(o->dtype)->name);
-    if (o->row_period || o->column_period)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.wrt names %s, an input with periods, for whose gradient there is no reduction",
-                         o->name);
-    if (o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s",
-            o->name, (long long)o->block_rows, (long long)o->block_columns,
-            d->desc.exchanged ? "a multiple of 8 rows and one column"
-                              : "one row and a multiple of 8 columns");
-    if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            d->graph.n_width == GPI__WIDE
-                ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has "
-                  "only n and n / %d columns"
-                : "desc.wrt names %s, which is n / %d columns wide and not read; the formula has "
-                  "only n and %d n columns",
-            o->name, d->graph.parts, d->graph.parts);
+    GPI__INVALID_IF(o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64,
+                    "desc.wrt names %s, whose whole numbers have no gradient", o->name);
+    GPI__INVALID_IF(
+        gpi__is_only_read((int)o->dtype),
+        "desc.wrt names %s, in %s, a type without a gradient: leave it out; the gradient of others may "
+        "read it, where desc.saved names it",
+        o->name, gpi__dtype(o->dtype)->name);
+    GPI__INVALID_IF(o->row_period || o->column_period,
+                    "desc.wrt names %s, an input with periods, for whose gradient there is no reduction",
+                    o->name);
+    GPI__INVALID_IF(
+        o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged),
+        "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s",
+        o->name, (long long)o->block_rows, (long long)o->block_columns,
+        d->desc.exchanged ? "a multiple of 8 rows and one column" : "one row and a multiple of 8 columns");
+    GPI__INVALID_IF(gpi__width_of(&d->graph, o->kind, o->width) < 0,
+                    d->graph.n_width == GPI__WIDE
+                        ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has "
+                          "only n and n / %d columns"
+                        : "desc.wrt names %s, which is n / %d columns wide and not read; the formula has "
+                          "only n and %d n columns",
+                    o->name, d->graph.parts, d->graph.parts);
     return GEMMEPI_OK;
 }
 
@@ -115,17 +106,15 @@ static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *des
         const char *name = i == -2   ? gpi__result_name(desc)
                            : i == -1 ? gpi__value_name(desc)
                                      : desc->operands[i].name;
-        if (is_layers && (strcmp(name, "dy") == 0 ||
-                          (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))))
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands",
-                name);
-        if (strlen(name) > GPI__FORMULA_NAME - 3)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
-                name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
+        GPI__INVALID_IF(
+            is_layers && (strcmp(name, "dy") == 0 ||
+                          (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))),
+            "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands",
+            name);
+        GPI__INVALID_IF(
+            strlen(name) > GPI__FORMULA_NAME - 3,
+            "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted", name,
+            (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
     }
     return GEMMEPI_OK;
 }
@@ -180,9 +169,8 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
     }
     if (more < 0)
         return GEMMEPI_INVALID_ARGUMENT;
-    if (d->wrt_count == 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt is %s; it names what gradients are wanted of",
-                         desc->wrt ? "empty" : "NULL");
+    GPI__INVALID_IF(d->wrt_count == 0, "desc.wrt is %s; it names what gradients are wanted of",
+                    desc->wrt ? "empty" : "NULL");
     for (i = 0; i < d->desc.operand_count; i++) /* a number lies on the host and costs nothing */
         d->readable[i] =
             desc->operands[i].kind == GEMMEPI_NUMBER || (!desc->saved && !desc->operands[i].output);
@@ -200,11 +188,10 @@ static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list)
         return GEMMEPI_OK;
     memset(d->silent, 1, sizeof d->silent);
     for (; (more = gpi__next_name(d, list, "upstream", &at, &which)) > 0; count++) {
-        if (which == GPI__OF_VALUE || d->graph.assigned[which].node < 0)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.upstream names %s, which desc.formula does not assign; accepted are its outputs",
-                gpi__name_in(d, which));
+        GPI__INVALID_IF(
+            which == GPI__OF_VALUE || d->graph.assigned[which].node < 0,
+            "desc.upstream names %s, which desc.formula does not assign; accepted are its outputs",
+            gpi__name_in(d, which));
         d->silent[which] = 0;
     }
     if (more < 0 || count)
@@ -236,11 +223,10 @@ static int gpi__gives_name(const gpi__derivation *d, const char *name) {
 static gemmepi_status gpi__check_given_names(const gpi__derivation *d) {
     int i;
     for (i = 0; i <= GPI__OF_VALUE; i++)
-        if ((i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i]) &&
-            gpi__gives_name(d, gpi__name_in(d, i)))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.formula reads %s, a name that its gradient gives; choose another",
-                             gpi__name_in(d, i));
+        GPI__INVALID_IF(
+            (i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i]) &&
+                gpi__gives_name(d, gpi__name_in(d, i)),
+            "desc.formula reads %s, a name that its gradient gives; choose another", gpi__name_in(d, i));
     return GEMMEPI_OK;
 }
 
@@ -279,12 +265,6 @@ static int gpi__ends_with_expression(const char *text) {
             at = gpi__next_token(text, at + 1);
     }
     return ends;
-}
-
-/* Whether the formula is text that makes a or b of a product. */
-static int gpi__is_text_of_operand(const gemmepi_derive_desc *desc) {
-    return desc->formula && desc->value && (strcmp(desc->value, "a") == 0 || strcmp(desc->value, "b") == 0) &&
-           gpi__ends_with_expression(desc->formula);
 }
 
 /* Whether an operand is read that has another width than what is stored and what is made. */
@@ -335,7 +315,9 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
                     d->ties_to_first);
     d->desc.without_value = !desc->value && gpi__has_operand_called(desc, "v"); /* as of a gradient's text */
     d->desc.without_result = gpi__has_operand_called(desc, "d");
-    d->desc.is_of_operand = gpi__is_text_of_operand(desc);
+    d->desc.is_of_operand = desc->formula && desc->value &&
+                            (strcmp(desc->value, "a") == 0 || strcmp(desc->value, "b") == 0) &&
+                            gpi__ends_with_expression(desc->formula);
     d->desc.without_result = d->desc.without_result || d->desc.is_of_operand;
     d->desc.accumulator = GEMMEPI_F32;
     gpi__list_operands_to_derive(d, desc);

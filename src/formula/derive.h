@@ -30,14 +30,13 @@ static gemmepi_status gpi__add_gradient(gpi__derivation *d, int which) {
     if (kind != GEMMEPI_FULL)
         for (reduction = 1; gpi__reductions[reduction].kind != kind;)
             reduction++; /* the first of a kind is the sum */
-    if (reduction && kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_BLOCKED &&
-        d->graph.nodes[node].width == GPI__ANY && !gpi__is_number(&d->graph, node) &&
-        gpi__has_halves(&d->graph))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "the gradient of %s is a sum over columns of what does not change along them, in a formula "
-            "with halves, and cannot be said in one formula",
-            gpi__name_in(d, which));
+    GPI__INVALID_IF(
+        reduction && kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_BLOCKED &&
+            d->graph.nodes[node].width == GPI__ANY && !gpi__is_number(&d->graph, node) &&
+            gpi__has_halves(&d->graph),
+        "the gradient of %s is a sum over columns of what does not change along them, in a formula "
+        "with halves, and cannot be said in one formula",
+        gpi__name_in(d, which));
     gpi__add_output(&d->printer, "d_", gpi__name_in(d, which), node, reduction,
                     kind == GEMMEPI_BLOCKED ? gpi__group_of(&d->desc.operands[which], d->desc.exchanged) : 0);
     return GEMMEPI_OK;
@@ -63,11 +62,9 @@ static gemmepi_status gpi__check_reads(const gpi__derivation *d) {
         which = p->nodes[i].op == GPI__OP_VALUE    ? (int)GPI__OF_VALUE
                 : gpi__is_of_operand(&p->nodes[i]) ? p->nodes[i].place
                                                    : -1;
-        if (which >= 0 && p->uses[i] && p->labels[i] < GPI__BY_OPERAND && !d->readable[which])
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "the gradient reads %s, which desc.saved does not name, nor can it be computed again",
-                gpi__name_in(d, which));
+        GPI__INVALID_IF(which >= 0 && p->uses[i] && p->labels[i] < GPI__BY_OPERAND && !d->readable[which],
+                        "the gradient reads %s, which desc.saved does not name, nor can it be computed again",
+                        gpi__name_in(d, which));
     }
     return operations <= GPI__FORMULA_NODES ? GEMMEPI_OK : gpi__refuse_size();
 }
@@ -192,8 +189,7 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
     gpi__derivation *d;
     gemmepi_status status;
     *out = NULL;
-    if (!desc)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    GPI__INVALID_IF(!desc, "desc is NULL");
     d = (gpi__derivation *)gpi__new(allocator, sizeof *d);
     if (!d)
         return GEMMEPI_OUT_OF_MEMORY;

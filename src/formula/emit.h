@@ -281,7 +281,7 @@ static void gpi__emit_tables(const gpi__emitter *e) {
         const gpi__formula_operand *o = &e->formula->operands[i];
         if (o->used & GPI__BY_INDEX)
             gpi__append(e->out, " X(%d, b%d, %s, %s, %d)", i, i, gpi__kind_names[o->kind],
-                        gpi__dtype((gemmepi_dtype)o->dtype)->name, o->periods);
+                        gpi__type(o->dtype), o->periods);
     }
     gpi__append(e->out, "\n");
 }
@@ -329,7 +329,7 @@ static void gpi__emit_table(const gpi__emitter *e) {
             if (!(o->used & GPI__BY_PLACE) || o->output != pass)
                 continue;
             gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members,
-                        gpi__dtype((gemmepi_dtype)o->dtype)->name);
+                        gpi__type(o->dtype));
             if (pass)
                 gpi__append(e->out, "%s, %d)", o->reduction ? gpi__reductions[o->reduction].name : "none",
                             o->accumulate);
@@ -368,8 +368,7 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
         if (f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output)
             gpi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
         if (f->operands[i].used & GPI__BY_INDEX)
-            gpi__append(e->out, "    Table<%s> b%d;\n", gpi__dtype((gemmepi_dtype)f->operands[i].dtype)->name,
-                        i);
+            gpi__append(e->out, "    Table<%s> b%d;\n", gpi__type(f->operands[i].dtype), i);
     }
     for (i = 0; i < GPI__INDICES; i++)
         if (f->indices >> i & 1)

@@ -357,41 +357,32 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
     int i;
     (void)gpi__name_place(text, formula->places.halves, place);
     if (formula->has_halves && formula->n_width == GPI__NARROW) {
-        if (n > INT64_MAX / parts)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s: %s is %lld, and the formula is %d %s columns wide", place, name,
-                             (long long)n, (int)parts, name);
+        GPI__INVALID_IF(n > INT64_MAX / parts, "%s: %s is %lld, and the formula is %d %s columns wide", place,
+                        name, (long long)n, (int)parts, name);
         wide = parts * n;
     }
-    if (formula->has_halves && parts > 2 && wide % parts)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "%s: %s is %lld, and the formula has %d parts: it must be a multiple of %d", place,
-                         name, (long long)n, (int)parts, (int)parts);
-    if (formula->has_halves && wide % 2 && parts == 2)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "%s: %s is %lld, and the formula has halves: it must be even", place, name,
-                         (long long)n);
-    if (formula->has_halves && formula->group && wide % formula->group)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
-            place, (long long)formula->group, (long long)wide);
+    GPI__INVALID_IF(formula->has_halves && parts > 2 && wide % parts,
+                    "%s: %s is %lld, and the formula has %d parts: it must be a multiple of %d", place, name,
+                    (long long)n, (int)parts, (int)parts);
+    GPI__INVALID_IF(formula->has_halves && wide % 2 && parts == 2,
+                    "%s: %s is %lld, and the formula has halves: it must be even", place, name, (long long)n);
+    GPI__INVALID_IF(
+        formula->has_halves && formula->group && wide % formula->group,
+        "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
+        place, (long long)formula->group, (long long)wide);
     for (i = 0; i < formula->operand_count; i++)
-        if (formula->operands[i].group && !gpi__divides_columns(formula, i, n))
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "%s is reduced by groups of %d, and %s is %lld: the columns that are reduced, of each part "
-                "where x has several, must be a multiple%s",
-                formula->names + formula->operands[i].name, (int)formula->operands[i].group, name,
-                (long long)n,
-                formula->operands[i].members > 1 && formula->mode == GPI__EVEN_ODD
-                    ? "; of even and odd columns joined there are no groups"
-                    : "");
-    if (formula->uses_uniform && (m > most || wide > most || items > most))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "%s: random numbers are for extents below 2^32; they are %lld, %lld and %lld",
-                         gpi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide,
-                         (long long)items);
+        GPI__INVALID_IF(
+            formula->operands[i].group && !gpi__divides_columns(formula, i, n),
+            "%s is reduced by groups of %d, and %s is %lld: the columns that are reduced, of each part "
+            "where x has several, must be a multiple%s",
+            formula->names + formula->operands[i].name, (int)formula->operands[i].group, name, (long long)n,
+            formula->operands[i].members > 1 && formula->mode == GPI__EVEN_ODD
+                ? "; of even and odd columns joined there are no groups"
+                : "");
+    GPI__INVALID_IF(formula->uses_uniform && (m > most || wide > most || items > most),
+                    "%s: random numbers are for extents below 2^32; they are %lld, %lld and %lld",
+                    gpi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide,
+                    (long long)items);
     return GEMMEPI_OK;
 }
 

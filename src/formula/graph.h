@@ -115,10 +115,6 @@ static gpi__node gpi__node_of(int op, int x, int y, int z) {
     return node;
 }
 
-static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
-    return memcmp(x, y, sizeof *x) == 0;
-}
-
 /* The part of what JOIN joins. It is a list: of all parts up to node.place the first argument is it, of those behind the second, which is the
    last part or the rest of the list. */
 static int gpi__joined_part(const gpi__node *nodes, int join, int part) {
@@ -158,7 +154,7 @@ static int gpi__intern(gpi__graph *graph, const gpi__node *node) {
     hash = gpi__hash_word(gpi__hash(node, sizeof *node), hash);
     bucket = (int)(hash % GPI__GRAPH_BUCKETS);
     for (i = graph->buckets[bucket]; i >= 0; i = graph->next[i])
-        if (gpi__same_node(&graph->nodes[i], node))
+        if (memcmp(&graph->nodes[i], node, sizeof *node) == 0)
             return i;
     if (graph->count == GPI__GRAPH_NODES || (node->op >= GPI__LEAVES && graph->operations == graph->most)) {
         graph->full = 1;

@@ -47,8 +47,8 @@ static void gpi__print_key(gpi__text *out, const gpi__formula *formula) {
     char names[GPI__FORMULA_OPERANDS][16];
     int i;
     gpi__start_printer(&p, out, formula);
-    gpi__append(out, "%s, d %s, n %d:", gpi__dtype((gemmepi_dtype)formula->accumulator)->name,
-                gpi__dtype((gemmepi_dtype)formula->d)->name, (int)formula->n_width);
+    gpi__append(out, "%s, d %s, n %d:", gpi__type(formula->accumulator), gpi__type(formula->d),
+                (int)formula->n_width);
     if (formula->parts != 2)
         gpi__append(out, " parts %d,", (int)formula->parts);
     if (formula->exchanged && formula->uses_uniform)

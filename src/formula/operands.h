@@ -156,7 +156,7 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
         return GEMMEPI_OK;
     for (dtype = 1; dtype < (int)GPI__COUNT(gpi__dtypes); dtype++)
         if (accepted >> dtype & 1 && !gpi__is_left_out(dtype))
-            gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
+            gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__type(dtype));
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                      "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s%s", i,
                      operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype),
@@ -211,9 +211,8 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
               "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
 #undef GPI__RULE
     for (r = 0; r < GPI__COUNT(rules); r++)
-        if (rules[r].is_broken)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
-                             rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
+        GPI__INVALID_IF(rules[r].is_broken, "desc.operands[%d].%s (of %s) is %lld; %s", i, rules[r].field,
+                        o->name, (long long)rules[r].value, rules[r].accepted);
     GPI__INVALID_IF(o->accumulate && o->scale.mode,
                     "desc.operands[%d].scale.mode (of %s) is %s (%d), but it accumulates; what is read and "
                     "written has no one scale",

@@ -383,10 +383,9 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
     int turn, parts = 2;
     if (status)
         return status;
-    if (strlen(desc->text) > (size_t)gpi__most_characters(desc))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.formula has %llu characters; at most %d are accepted",
-                         (gpi__ull)strlen(desc->text), gpi__most_characters(desc));
+    GPI__INVALID_IF(strlen(desc->text) > (size_t)gpi__most_characters(desc),
+                    "desc.formula has %llu characters; at most %d are accepted", (gpi__ull)strlen(desc->text),
+                    gpi__most_characters(desc));
     for (turn = 0; turn < 3; turn++) {
         gpi__clear_graph(graph, desc, widths[turn]);
         graph->parts = parts;

@@ -81,22 +81,20 @@ static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
     if (!d->depends[node])
         return GEMMEPI_OK;
     (void)gpi__name_place(d->desc.text, d->graph.assigned[output].at, place);
-    if (reduction->op == GPI__REDUCE_MAX || reduction->op == GPI__REDUCE_ARGMAX)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s, which %s is assigned, has no derivative", place,
-                         name, d->desc.operands[output].name);
-    if (reduction->name[0] && width == GPI__ANY && !gpi__has_columns((int)reduction->kind) &&
-        gpi__has_halves(&d->graph))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "%s: %s, which %s is assigned, is of what does not change along columns, in a formula with "
-            "halves; its gradient cannot be said in one formula",
-            place, name, d->desc.operands[output].name);
+    GPI__INVALID_IF(reduction->op == GPI__REDUCE_MAX || reduction->op == GPI__REDUCE_ARGMAX,
+                    "%s: %s, which %s is assigned, has no derivative", place, name,
+                    d->desc.operands[output].name);
+    GPI__INVALID_IF(
+        reduction->name[0] && width == GPI__ANY && !gpi__has_columns((int)reduction->kind) &&
+            gpi__has_halves(&d->graph),
+        "%s: %s, which %s is assigned, is of what does not change along columns, in a formula with "
+        "halves; its gradient cannot be said in one formula",
+        place, name, d->desc.operands[output].name);
     upstream = gpi__new_leaf(d, GPI__OP_UPSTREAM, output, gpi__width_of_output(d, output));
     if (upstream >= 0 && reduction->op == GPI__REDUCE_LOGSUMEXP) {
-        if (!d->readable[output])
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s: the gradient of %s reads its result %s, which desc.saved does not name",
-                             place, name, d->desc.operands[output].name);
+        GPI__INVALID_IF(!d->readable[output],
+                        "%s: the gradient of %s reads its result %s, which desc.saved does not name", place,
+                        name, d->desc.operands[output].name);
         saved = gpi__new_leaf(d, GPI__OP_OPERAND, output, gpi__width_of_output(d, output));
         nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
         upstream = saved < 0 ? -1 : gpi__apply_rule(d, "g * exp(x - r)", nodes);

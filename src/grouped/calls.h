@@ -23,20 +23,11 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
     return status;
 }
 
-static size_t gpi__workspace_of_groups(const gemmepi_plan *plan) {
-    return gpi__grouped_workspace((const gpi__grouped_plan *)plan);
-}
-
-static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
-                                                 {offsetof(gemmepi_grouped_desc, product.formula),
-                                                  offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
-                                                  {0, 0}},
-                                                 gpi__make_grouped,
-                                                 gpi__workspace_of_groups,
-                                                 gpi__run_grouped,
-                                                 gpi__describe_grouped,
-                                                 gpi__explain_grouped,
-                                                 gpi__measure_grouped};
+static const gpi__plan_row gpi__grouped_plans =
+    GPI__PLAN_ROW(GEMMEPI_PLAN_GROUPED, grouped,
+                  {offsetof(gemmepi_grouped_desc, product.formula),
+                   offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
+                   {0, 0}});
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                                 gemmepi_plan **plan) {

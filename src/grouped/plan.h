@@ -200,8 +200,7 @@ static gemmepi_status gpi__build_group_sums(gemmepi_context *context, gpi__group
     char prologue[512];
     gpi__addends like = {0, 1, 0, 0, 0, 0};
     blocks = gpi__offset(tiles, problem->grouping.groups, 0);
-    if (blocks <= 0 || blocks > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
     like.dtype = x->dtype;
     like.scale = x->scale;
     like.out_dtype = out->dtype;
@@ -213,8 +212,7 @@ static gemmepi_status gpi__build_group_sums(gemmepi_context *context, gpi__group
     plan->sums.blocks = (unsigned)blocks;
     plan->sums.threads_x = plan->sums.threads_y = GPI__SUM_COLUMNS;
     gpi__reduce_prologue(&like, GPI__SUM_LINE_THREADS, GPI__SUM_MANY_ROWS, prologue, sizeof prologue);
-    gpi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s", gpi__dtype((gemmepi_dtype)x->dtype)->name,
-                     gpi__dtype((gemmepi_dtype)out->dtype)->name);
+    gpi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s", gpi__type(x->dtype), gpi__type(out->dtype));
     return gpi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);
 }
 
@@ -339,15 +337,13 @@ static void gpi__count_parts(gpi__grouped_plan *plan) {
 }
 
 static gemmepi_status gpi__build_plain_groups(gemmepi_context *context, gpi__grouped_plan *plan) {
-    if (context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1))
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
-                         plan->not_fused);
-    if (plan->problem.found_scale)
-        return gpi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none",
-            plan->not_fused);
+    GPI__UNSUPPORTED_IF(context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1),
+                        "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
+                        plan->not_fused);
+    GPI__UNSUPPORTED_IF(
+        plan->problem.found_scale,
+        "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none",
+        plan->not_fused);
     plan->inner = gpi__seen_problem(&plan->problem);
     plan->applied = 0;
     plan->tile = plan->problem.grouping.is_of_k ? 0 : GPI__PLAIN_TILE;

@@ -46,7 +46,7 @@ static gemmepi_status gpi__build_group_way(gemmepi_context *context, const gpi__
     return gpi__build_grouped(context, problem, gpi__may_be_applied(problem), way, plan);
 }
 
-static size_t gpi__workspace_of_group_way(const gemmepi_plan *plan) {
+static size_t gpi__workspace_of_grouped(const gemmepi_plan *plan) {
     return gpi__grouped_workspace((const gpi__grouped_plan *)plan);
 }
 
@@ -64,7 +64,7 @@ static gemmepi_status gpi__run_group_way(const gemmepi_plan *plan, const gpi__tr
 }
 
 static const gpi__tuned_kind gpi__tuned_groups = {gpi__enumerate_group_ways, gpi__find_tuned_groups,
-                                                  gpi__build_group_way, gpi__workspace_of_group_way,
+                                                  gpi__build_group_way, gpi__workspace_of_grouped,
                                                   gpi__run_group_way};
 
 /* cuBLASLt has no part in them, so that there is nothing to check. */

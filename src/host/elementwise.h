@@ -13,14 +13,6 @@
 
 /* >>one index: the twin of kernels/operations.cuh */
 
-static double gpi__backward(const gpi__task *task, double dy, double x) {
-    return gpi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
-}
-
-static double gpi__lerp_at(double a, double b, double w) {
-    return fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
-}
-
 /* v has a value for each tensor: from those of the inputs come those of the outputs. Inputs of outputs that nobody wants
    may be anything. */
 static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
@@ -30,7 +22,7 @@ static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
         v[GPI__OUT_Y] = gpi__activate((uint32_t)task->activation, task->parameter, a);
         break;
     case GEMMEPI_OP_ACTIVATION_BACKWARD:
-        v[GPI__OUT_DA] = gpi__backward(task, dy, a);
+        v[GPI__OUT_DA] = gpi__times_derivative((uint32_t)task->activation, task->parameter, dy, a);
         break;
     case GEMMEPI_OP_GATED:
         v[GPI__OUT_Y] = gpi__times_activation((uint32_t)task->activation, task->parameter, a, b);
@@ -40,7 +32,7 @@ static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
         v[GPI__OUT_DB] = gpi__gate_gradient((uint32_t)task->activation, task->parameter, dy, a, b);
         break;
     case GEMMEPI_OP_LERP:
-        v[GPI__OUT_Y] = gpi__lerp_at(a, b, w);
+        v[GPI__OUT_Y] = fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
         break;
     case GEMMEPI_OP_LERP_BACKWARD:
         v[GPI__OUT_DA] = (1 - w) * dy;

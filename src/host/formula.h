@@ -45,11 +45,6 @@ static int64_t gpi__units_of(const gpi__placed_formula *placed) {
     return placed->columns / gpi__members(placed->formula, placed->formula->n_width);
 }
 
-/* Columns of all that is WIDE. */
-static int64_t gpi__wide_columns(const gpi__placed_formula *placed) {
-    return gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
-}
-
 /* How many units lie between a unit's members. */
 static int64_t gpi__half_of(const gpi__placed_formula *placed) {
     const gpi__formula *formula = placed->formula;
@@ -403,7 +398,7 @@ static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const 
     h->unit.look_up = gpi__look_up_on_host;
     h->unit.tables = h;
     h->unit.indices[GPI__INDEX_ROWS] = placed->rows;
-    h->unit.indices[GPI__INDEX_COLUMNS] = gpi__wide_columns(placed);
+    h->unit.indices[GPI__INDEX_COLUMNS] = gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
     h->unit.indices[GPI__INDEX_DEPTH] = placed->depth;
     h->by_columns = 1;
     if (gpi__has_outputs(h->formula, 1))

@@ -82,8 +82,7 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
     }
     elements = gpi__offset(task->m, factors->g.ld, 0);
     elements = elements < 0 || task->shares_a ? elements : gpi__offset(task->batch, elements, 0);
-    if (elements < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
+    GPI__INVALID_IF(elements < 0, "G has more than 2^56 elements");
     if (gpi__has_own_formula(task) ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
         layer->temporary_bytes[0] =
             gpi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));

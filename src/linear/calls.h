@@ -52,26 +52,8 @@ static gemmepi_status gpi__measure_layer(const gemmepi_plan *plan, const gemmepi
 
 /* Forward, and backward. */
 static const gpi__plan_row gpi__layer_plans[2] = {
-    {GEMMEPI_PLAN_LINEAR,
-     {offsetof(gemmepi_linear_desc, formula),
-      sizeof(gemmepi_linear_desc),
-      {offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula)}},
-     gpi__make_layer,
-     gpi__workspace_of_layer,
-     gpi__run_layer,
-     gpi__describe_layer,
-     gpi__explain_layer,
-     gpi__measure_layer},
-    {GEMMEPI_PLAN_LINEAR_BACKWARD,
-     {offsetof(gemmepi_linear_desc, formula),
-      sizeof(gemmepi_linear_desc),
-      {offsetof(gemmepi_linear_desc, a.formula), offsetof(gemmepi_linear_desc, b.formula)}},
-     gpi__make_layer,
-     gpi__workspace_of_layer,
-     gpi__run_layer,
-     gpi__describe_layer,
-     gpi__explain_layer,
-     gpi__measure_layer}};
+    GPI__PLAN_ROW(GEMMEPI_PLAN_LINEAR, layer, GPI__TEXTS_OF(gemmepi_linear_desc)),
+    GPI__PLAN_ROW(GEMMEPI_PLAN_LINEAR_BACKWARD, layer, GPI__TEXTS_OF(gemmepi_linear_desc))};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                gemmepi_plan **plan) {

@@ -137,9 +137,8 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
                     "LINEAR_DBIAS%s",
                     desc->formula ? ", or an operand d_NAME" : "");
     for (i = 0; i < GPI__COUNT(pairs); i++)
-        if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
-                             pairs[i].name, pairs[i].name);
+        GPI__INVALID_IF(desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output),
+                        "desc.flags has ACCUMULATE_%s without LINEAR_%s", pairs[i].name, pairs[i].name);
     GPI__INVALID_IF(!affine && !keeps && !desc->formula,
                     "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
                     "activation needs P");
@@ -163,12 +162,10 @@ static gemmepi_status gpi__check_list_without_formula(const gemmepi_linear_desc 
         status = gpi__check_layers_list(desc);
     for (i = 0; i < desc->operand_count && !status; i++) {
         int role = gpi__layers_role(&desc->operands[i]);
-        if (role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.operands[%d] (of %s) is %s, but desc.formula is NULL, which would assign it", i,
-                desc->operands[i].name ? desc->operands[i].name : "NULL",
-                role == GPI__IS_OUTPUT ? "an output" : "the gradient of an output");
+        GPI__INVALID_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
+                        "desc.operands[%d] (of %s) is %s, but desc.formula is NULL, which would assign it", i,
+                        desc->operands[i].name ? desc->operands[i].name : "NULL",
+                        role == GPI__IS_OUTPUT ? "an output" : "the gradient of an output");
     }
     return status;
 }

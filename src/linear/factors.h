@@ -48,10 +48,9 @@ static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
     gpi__task task;
     gemmepi_plan *copy = NULL;
     gemmepi_status status;
-    if (elements < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is copied item by item for its product, and has more than 2^56 elements",
-                         gpi__layer_name(&layer->task, from));
+    GPI__INVALID_IF(elements < 0,
+                    "desc.%s is copied item by item for its product, and has more than 2^56 elements",
+                    gpi__layer_name(&layer->task, from));
     desc->operation = GEMMEPI_OP_CAST;
     status = gpi__convert_task(desc, (size_t)layer->task.alignment, &task);
     if (!status)

@@ -82,23 +82,19 @@ static int gpi__place_of_name(const char *text, const char *name) {
 static gemmepi_status gpi__check_layers_gradient_name(const gemmepi_linear_desc *layer, int i) {
     const gemmepi_operand *operand = &layer->operands[i];
     int is_upstream = gpi__layers_role(operand) == GPI__IS_UPSTREAM;
-    if (operand->output != !is_upstream)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            is_upstream ? "desc.operands[%d].output (of %s) is %d; names that begin with dy_ are those of "
+    GPI__INVALID_IF(operand->output != !is_upstream,
+                    is_upstream
+                        ? "desc.operands[%d].output (of %s) is %d; names that begin with dy_ are those of "
                           "gradients that come in, which are inputs: leave it 0, or choose another name"
                         : "desc.operands[%d].output (of %s) is %d; names that begin with d_ are those of "
                           "gradients, which are outputs: set it to 1, or choose another name",
-            i, operand->name, operand->output);
-    if (gpi__gradient_of(layer, i) < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operands[%d] is called %s, but there is no %s operand %s", i, operand->name,
-                         is_upstream ? "output" : "input", operand->name + (is_upstream ? 3 : 2));
-    if (layer->formula && gpi__place_of_name(layer->formula, operand->name) >= 0)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.formula has %s, an operand that backward %s by itself: leave it out of the text",
-            operand->name, is_upstream ? "reads" : "makes");
+                    i, operand->name, operand->output);
+    GPI__INVALID_IF(gpi__gradient_of(layer, i) < 0,
+                    "desc.operands[%d] is called %s, but there is no %s operand %s", i, operand->name,
+                    is_upstream ? "output" : "input", operand->name + (is_upstream ? 3 : 2));
+    GPI__INVALID_IF(layer->formula && gpi__place_of_name(layer->formula, operand->name) >= 0,
+                    "desc.formula has %s, an operand that backward %s by itself: leave it out of the text",
+                    operand->name, is_upstream ? "reads" : "makes");
     return GEMMEPI_OK;
 }
 
@@ -111,12 +107,11 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
     for (i = 0; i < layer->operand_count && !status; i++) {
         const gemmepi_operand *operand = &layer->operands[i];
         role = gpi__layers_role(operand);
-        if (role == GPI__IS_OUTPUT && (operand->scale.mode || operand->amax))
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.operands[%d].%s (of %s) is %d; outputs of a layer's formula have none: leave it 0", i,
-                operand->amax ? "amax" : "scale.mode", operand->name,
-                operand->amax ? operand->amax : (int)operand->scale.mode);
+        GPI__INVALID_IF(
+            role == GPI__IS_OUTPUT && (operand->scale.mode || operand->amax),
+            "desc.operands[%d].%s (of %s) is %d; outputs of a layer's formula have none: leave it 0", i,
+            operand->amax ? "amax" : "scale.mode", operand->name,
+            operand->amax ? operand->amax : (int)operand->scale.mode);
         if (role >= GPI__IS_GRADIENT)
             status = gpi__check_layers_gradient_name(layer, i);
     }
@@ -165,33 +160,27 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
     const gemmepi_operand *gradient = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
     uint32_t accepted = layer->a.dtype == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
     const char *why = gpi__lacks_gradient(of, layer->order == GEMMEPI_COLUMN_MAJOR), *name = gradient->name;
-    if (why)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is %s, but %s %s", i, name, of->name,
-                         why);
+    GPI__INVALID_IF(why, "desc.operands[%d] is %s, but %s %s", i, name, of->name, why);
     if (!gpi__is_shaped_as(gradient, of))
         return gpi__refuse_shape_of_gradient(i, gradient, of, "");
-    if (gradient->dtype && !(gpi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.operands[%d].dtype (of %s) is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)",
-            i, name, (int)gradient->dtype, gpi__dtype_name(gradient->dtype));
-    if (gradient->scale.mode || gradient->amax)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i,
-                         gradient->amax ? "amax" : "scale.mode", name,
-                         gradient->amax ? gradient->amax : (int)gradient->scale.mode);
-    if (gradient->accumulate && gradient->kind == GEMMEPI_FULL)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and "
-            "only sums accumulate",
-            i, name, gradient->accumulate);
-    if (layer->batch > 1 && of->batch_stride && !gradient->batch_stride)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.operands[%d].batch_stride (of %s) is 0, but %s has one for each item of the batch (its "
-            "stride is %lld): then its gradient has, too",
-            i, name, of->name, (long long)of->batch_stride);
+    GPI__INVALID_IF(
+        gradient->dtype && !(gpi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1),
+        "desc.operands[%d].dtype (of %s) is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)",
+        i, name, (int)gradient->dtype, gpi__dtype_name(gradient->dtype));
+    GPI__INVALID_IF(gradient->scale.mode || gradient->amax,
+                    "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i,
+                    gradient->amax ? "amax" : "scale.mode", name,
+                    gradient->amax ? gradient->amax : (int)gradient->scale.mode);
+    GPI__INVALID_IF(
+        gradient->accumulate && gradient->kind == GEMMEPI_FULL,
+        "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and "
+        "only sums accumulate",
+        i, name, gradient->accumulate);
+    GPI__INVALID_IF(
+        layer->batch > 1 && of->batch_stride && !gradient->batch_stride,
+        "desc.operands[%d].batch_stride (of %s) is 0, but %s has one for each item of the batch (its "
+        "stride is %lld): then its gradient has, too",
+        i, name, of->name, (long long)of->batch_stride);
     return GEMMEPI_OK;
 }
 
@@ -492,12 +481,11 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
     const gemmepi_linear_desc *layer = draft->layer;
     gemmepi_dtype g = (gemmepi_dtype)draft->task->g_dtype;
     char place[GPI__PLACE_TEXT];
-    if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) &&
-        gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
-            draft->through ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
-            gpi__value_name(&draft->said.desc), draft->through ? "it, forward too" : "one of them");
+    GPI__INVALID_IF(!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) &&
+                        gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0),
+                    "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
+                    draft->through ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
+                    gpi__value_name(&draft->said.desc), draft->through ? "it, forward too" : "one of them");
     if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -519,11 +507,10 @@ static gemmepi_status gpi__check_scales_beside(const gpi__draft *draft) {
     both[0] = draft->through ? GPI__L_BEFORE : GPI__L_PREACT;
     for (i = 0; i < count; i++) {
         int64_t stride = draft->task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
-        if (stride)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
-                             "for the whole batch: leave it 0",
-                             gpi__layer_names[both[i]], (long long)stride);
+        GPI__INVALID_IF(stride,
+                        "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
+                        "for the whole batch: leave it 0",
+                        gpi__layer_names[both[i]], (long long)stride);
     }
     return GEMMEPI_OK;
 }

@@ -58,10 +58,10 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
         (gpi__layer_has(task, GPI__L_BEFORE) || (gpi__has_befores_formula(task) && task->operand_count)) &&
             !args->before,
         "args.before is NULL; this backward needs it, as desc.before is given");
-    if (!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
-        (args->operands || args->operand_scales) && !gpi__is_given_g(task))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
-                         args->operands ? "operands" : "operand_scales");
+    GPI__INVALID_IF(!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
+                        (args->operands || args->operand_scales) && !gpi__is_given_g(task),
+                    "args.%s is given, but desc.formula is NULL",
+                    args->operands ? "operands" : "operand_scales");
     if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
         const char *of = gpi__has_befores_formula(task) ? "before->" : "";
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -121,31 +121,26 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
     int of = tensor >= GPI__L_SCALE_A && tensor <= GPI__L_SCALE_DY ? tensor - GPI__L_SCALE_A : tensor;
     const gpi__layers_flag *flag = gpi__flag_of_tensor(task, of);
     const char *name = gpi__layer_name(task, tensor);
-    if (task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL",
-                         name, pointer, name);
-    if (task->outputs && of == GPI__L_PREACT)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL",
-            name, pointer, name);
-    if (flag && !(task->flags & flag->bit))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
-                         pointer, flag->name, name);
-    if (tensor >= GPI__L_FOUND_SCALE_Y && !gpi__layer_has(task, tensor))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name, pointer,
-                         tensor == GPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
-    if (tensor == GPI__L_SCALE_Y && task->found_scale)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are "
-                         "found, and go to args.found_scale_y",
-                         pointer);
-    if (of != tensor && !task->views[of].scale)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.%s.scale.mode is NONE",
-                         name, pointer, gpi__layer_name(task, of));
+    GPI__INVALID_IF(task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY),
+                    "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL", name,
+                    pointer, name);
+    GPI__INVALID_IF(
+        task->outputs && of == GPI__L_PREACT,
+        "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL",
+        name, pointer, name);
+    GPI__INVALID_IF(flag && !(task->flags & flag->bit),
+                    "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
+                    pointer, flag->name, name);
+    GPI__INVALID_IF(tensor >= GPI__L_FOUND_SCALE_Y && !gpi__layer_has(task, tensor),
+                    "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name, pointer,
+                    tensor == GPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
+    GPI__INVALID_IF(tensor == GPI__L_SCALE_Y && task->found_scale,
+                    "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are "
+                    "found, and go to args.found_scale_y",
+                    pointer);
+    GPI__INVALID_IF(of != tensor && !task->views[of].scale,
+                    "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointer,
+                    gpi__layer_name(task, of));
     return GEMMEPI_OK;
 }
 
@@ -154,12 +149,11 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
                                                       const void *pointer) {
     int place = tensor - GPI__L_OPERAND_SCALES;
     char room[128];
-    if (place >= 0 && place < task->operand_count && pointer &&
-        !gpi__layers_formula_with(task, place)->placed.operands[place].scale)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s is given (%p), but desc%s has no scale.mode for it",
-                         gpi__layer_pointers_name(task, tensor, room), pointer,
-                         gpi__has_befores_formula(task) ? ".before" : "");
+    GPI__INVALID_IF(place >= 0 && place < task->operand_count && pointer &&
+                        !gpi__layers_formula_with(task, place)->placed.operands[place].scale,
+                    "args.%s is given (%p), but desc%s has no scale.mode for it",
+                    gpi__layer_pointers_name(task, tensor, room), pointer,
+                    gpi__has_befores_formula(task) ? ".before" : "");
     return GEMMEPI_OK;
 }
 
@@ -219,9 +213,9 @@ static gemmepi_status gpi__list_layer_pointer(const gpi__layer_task *task, int t
         status = gpi__check_layers_pointer(task, t, pointer);
     if (status || !has || is_number)
         return status;
-    if ((uintptr_t)pointer & (uintptr_t)(gpi__layers_alignment(task, t) - 1))
-        return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-                         gpi__layer_pointers_name(task, t, room), pointer, gpi__layers_alignment(task, t));
+    GPI__REFUSE_IF((uintptr_t)pointer & (uintptr_t)(gpi__layers_alignment(task, t) - 1), GEMMEPI_MISALIGNED,
+                   "args.%s is %p; it must be a multiple of %d bytes",
+                   gpi__layer_pointers_name(task, t, room), pointer, gpi__layers_alignment(task, t));
     gpi__add_region(regions, 0, t, gpi__layer_writes(task, t), pointer, view->bytes)->lies = view;
     return GEMMEPI_OK;
 }

@@ -140,10 +140,6 @@ static gemmepi_status gpi__build_product_step(gpi__linear_plan *layer, gpi__step
     return status;
 }
 
-static size_t gpi__pass_step_workspace(const gpi__step *step) {
-    return gpi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
-}
-
 /* Builds the kernels of a step that is no plan. No such step is empty. */
 static gemmepi_status gpi__build_kernels(gpi__linear_plan *layer, gpi__step *step) {
     gemmepi_context *context = layer->base.context;
@@ -161,7 +157,7 @@ static gemmepi_status gpi__build_kernels(gpi__linear_plan *layer, gpi__step *ste
         status = gpi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);
     gpi__unlock(&context->build_lock);
     gpi__leave_relaxed(context, &entry);
-    step->workspace_size = gpi__pass_step_workspace(step);
+    step->workspace_size = gpi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
     return status;
 }
 

@@ -115,14 +115,13 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
                         "another as one matrix, with batch 1",
                         (long long)desc->batch);
     for (i = 0; i < desc->operand_count; i++)
-        if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
-            desc->operands[i].kind != GEMMEPI_FULL)
-            return gpi__fail(
-                GEMMEPI_UNSUPPORTED,
-                "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
-                "outputs are %s and FULL: run forward by itself",
-                i, desc->operands[i].name ? desc->operands[i].name : "NULL",
-                gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
+        GPI__UNSUPPORTED_IF(
+            gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
+                desc->operands[i].kind != GEMMEPI_FULL,
+            "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
+            "outputs are %s and FULL: run forward by itself",
+            i, desc->operands[i].name ? desc->operands[i].name : "NULL",
+            gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
     GPI__INVALID_IF(
         desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
         "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",
@@ -191,8 +190,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     gemmepi_status status;
     memset(task, 0, sizeof *task);
     memset(problems, 0, sizeof *problems);
-    if (!desc)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    GPI__INVALID_IF(!desc, "desc is NULL");
     status = gpi__check_layer_desc(&desc, backward, changed);
     if (status)
         return status;

@@ -186,13 +186,6 @@ static gemmepi_status gpi__check_gradient(const gemmepi_linear_desc *layer, int 
     return GEMMEPI_OK;
 }
 
-/* Whether dA's or dB's product has a formula, the gradient of that of the layer before or of its own text. */
-static int gpi__goes_through_formula(const gemmepi_linear_desc *layer, const gpi__layer_task *task,
-                                     int tensor) {
-    return (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
-           (tensor == GPI__L_DA && layer->before && layer->before->formula);
-}
-
 /* The product without terms that a gradient is. batch: the number of its items. */
 static gemmepi_matmul_desc gpi__product_of_gradient(const gemmepi_linear_desc *layer, int tensor,
                                                     int64_t batch) {
@@ -219,7 +212,8 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, batch);
     gpi__problem problem;
     gemmepi_status status = gpi__check_gradient(layer, tensor, task);
-    if (status || gpi__goes_through_formula(layer, task, tensor)) /* take.h makes its problem */
+    if (status || (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
+        (tensor == GPI__L_DA && layer->before && layer->before->formula)) /* take.h makes its problem */
         return status;
     if (is_da && layer->before)
         gpi__go_through_before(task, &layer->before->preact, &desc);

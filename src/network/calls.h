@@ -90,22 +90,9 @@ static gemmepi_status gpi__measure_network(const gemmepi_plan *plan, const gemme
 }
 
 /* Forward, and backward. Texts are in arrays, where the shell does not look. */
-static const gpi__plan_row gpi__network_plans[2] = {{GEMMEPI_PLAN_NETWORK,
-                                                     {0, 0, {0, 0}},
-                                                     gpi__make_network,
-                                                     gpi__workspace_of_network,
-                                                     gpi__run_network,
-                                                     gpi__describe_network,
-                                                     gpi__explain_network,
-                                                     gpi__measure_network},
-                                                    {GEMMEPI_PLAN_NETWORK_BACKWARD,
-                                                     {0, 0, {0, 0}},
-                                                     gpi__make_network,
-                                                     gpi__workspace_of_network,
-                                                     gpi__run_network,
-                                                     gpi__describe_network,
-                                                     gpi__explain_network,
-                                                     gpi__measure_network}};
+static const gpi__plan_row gpi__network_plans[2] = {
+    GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK, network, {0, 0, {0, 0}}),
+    GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK_BACKWARD, network, {0, 0, {0, 0}})};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc,
                                                 gemmepi_plan **plan) {

@@ -280,8 +280,7 @@ static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *
     gpi__network_shape shape = gpi__network_shape_of(task);
     int i, place = 0;
     gpi__append(text, "#define NETWORK_ELEMENT %s\n#define NETWORK_LAYERS %d\n#define NETWORK_WIDTHS %lld",
-                gpi__dtype((gemmepi_dtype)task->dtype)->name, (int)task->layer_count,
-                (long long)gpi__width_at(task, 0));
+                gpi__type(task->dtype), (int)task->layer_count, (long long)gpi__width_at(task, 0));
     for (i = 1; i <= task->layer_count; i++)
         gpi__append(text, ", %lld", (long long)gpi__width_at(task, i));
     gpi__append(text, "\n#define NETWORK_FIRST_PLACES 0");
@@ -291,8 +290,7 @@ static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *
                 "\n#define NETWORK_WARPS %d\n#define NETWORK_ROW_BLOCKS %d\n#define NETWORK_BLOCKS %d\n"
                 "#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
                 shape.warps, shape.row_blocks, shape.blocks, gpi__network_is(task, GEMMEPI_NETWORK_BIAS),
-                gpi__dtype((gemmepi_dtype)task->bias_dtype)->name,
-                gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
+                gpi__type(task->bias_dtype), gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
 }
 
 static int gpi__is_in_runs(const gpi__network_task *task, int64_t width, int64_t ld) {
@@ -309,8 +307,7 @@ static void gpi__append_network_flags(gpi__text *text, const gpi__network_task *
                     "#define NETWORK_HAS_DX %d\n#define NETWORK_HAS_DW %d\n#define NETWORK_ACCUMULATES %d\n"
                     "#define NETWORK_GRADIENT_TYPE %s\n",
                     gpi__network_is(task, GEMMEPI_NETWORK_DX), gpi__network_is(task, GEMMEPI_NETWORK_DW),
-                    gpi__network_is(task, GEMMEPI_ACCUMULATE_DW),
-                    gpi__dtype((gemmepi_dtype)task->gradient_dtype)->name);
+                    gpi__network_is(task, GEMMEPI_ACCUMULATE_DW), gpi__type(task->gradient_dtype));
 }
 
 /* All that stands before a kernel; that of the sums has no functions. */

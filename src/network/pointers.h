@@ -126,11 +126,11 @@ static gemmepi_status gpi__list_network_pointer(const gpi__network_task *task,
                                         gpi__is_network_backward(task) ? "backward" : "forward",
                                         flag ? ", as desc.flags has " : "", flag ? gpi__flag(flag)->name : "")
                             : GEMMEPI_OK;
-    if ((uintptr_t)pointer & (uintptr_t)(place->alignment - 1))
-        return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes%s",
-                         gpi__name_network_pointer(task, place->kind, place->layer, room), pointer,
-                         place->alignment,
-                         place->alignment == task->alignment ? ", which desc.alignment says" : "");
+    GPI__REFUSE_IF((uintptr_t)pointer & (uintptr_t)(place->alignment - 1), GEMMEPI_MISALIGNED,
+                   "%s is %p; it must be a multiple of %d bytes%s",
+                   gpi__name_network_pointer(task, place->kind, place->layer, room), pointer,
+                   place->alignment,
+                   place->alignment == task->alignment ? ", which desc.alignment says" : "");
     gpi__add_region(regions, place->kind, place->layer, place->is_written, pointer, place->bytes)->lies =
         place->lies;
     return GEMMEPI_OK;

@@ -165,11 +165,6 @@ static double gpi__normal(double x) {
     return fma(gpi__rounded_off(within), exp(-0.5 * within * within), 0.5 * erfc(-within * GPI__SQRT_HALF));
 }
 
-/* log(1 + exp(x)), accurate in the left tail */
-static double gpi__softplus(double x) {
-    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
-}
-
 /* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
 static double gpi__mish_product(double x) {
     double e = exp(x);
@@ -205,7 +200,7 @@ static double gpi__activate(uint32_t activation, double parameter, double x) {
     case GEMMEPI_QUICK_GELU:
         return gpi__scaled_logistic(x, 1.702 * x);
     case GEMMEPI_SOFTPLUS:
-        return gpi__softplus(x);
+        return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
     case GEMMEPI_HARDSWISH:
         return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
     case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */

@@ -78,6 +78,11 @@ static const gpi__dtype_row *gpi__dtype(gemmepi_dtype dtype) {
     return &gpi__dtypes[i];
 }
 
+/* Its name, as kernels and sentences have it. */
+static const char *gpi__type(int dtype) {
+    return gpi__dtype((gemmepi_dtype)dtype)->name;
+}
+
 static int gpi__bits_of(int dtype) {
     return gpi__is_packed(dtype) ? 4 : (int)(8 * gpi__dtype((gemmepi_dtype)dtype)->size);
 }

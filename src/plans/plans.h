@@ -41,8 +41,7 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
-    if (!plan)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
+    GPI__INVALID_IF(!plan, "plan is NULL");
     if (gpi__has_ended(plan))
         return GEMMEPI_INVALID_ARGUMENT;
     return gpi__prepare(gpi__row_of(plan), plan, stream);
@@ -51,8 +50,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     if (details)
         memset(details, 0, sizeof *details);
-    if (!plan || !details)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    GPI__INVALID_IF(!plan || !details, "%s is NULL", plan ? "details" : "plan");
     if (gpi__has_ended(plan))
         return GEMMEPI_INVALID_ARGUMENT;
     gpi__describe(gpi__row_of(plan), plan, details);

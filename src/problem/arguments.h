@@ -163,10 +163,9 @@ static gemmepi_status gpi__list_regions(const gpi__problem *problem, const gpi__
     }
     for (i = 0; i < 2 && problem->flags & GEMMEPI_DEVICE_SCALARS; i++) {
         const void *pointer = gpi__device_scalar(arguments, i);
-        if ((uintptr_t)pointer % sizeof(double))
-            return gpi__fail(GEMMEPI_MISALIGNED,
-                             "args.%s is %p; on the device it must be a multiple of 8 bytes",
-                             gpi__scalar_names[i], pointer);
+        GPI__REFUSE_IF((uintptr_t)pointer % sizeof(double), GEMMEPI_MISALIGNED,
+                       "args.%s is %p; on the device it must be a multiple of 8 bytes", gpi__scalar_names[i],
+                       pointer);
         if (!pointer)
             continue;
         region = gpi__add_region(regions, GPI__OF_SCALARS, i, 0, pointer, sizeof(double));

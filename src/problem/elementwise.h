@@ -84,9 +84,9 @@ static gemmepi_status gpi__check_transposed(const gpi__task *task, const gemmepi
     int y = task->operands[GPI__OUT_Y].dtype, turned = task->operands[GPI__OUT_Y_TRANSPOSED].dtype;
     GPI__INVALID_IF(!gpi__is_fp8(y),
                     "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
-                    gpi__dtype((gemmepi_dtype)y)->name);
+                    gpi__type(y));
     GPI__INVALID_IF(turned != y, "y_transposed has the dtype %s, y has %s; they must be the same",
-                    gpi__dtype((gemmepi_dtype)turned)->name, gpi__dtype((gemmepi_dtype)y)->name);
+                    gpi__type(turned), gpi__type(y));
     GPI__INVALID_IF(desc->scale_mode == GEMMEPI_SCALE_OUTER,
                     "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
                     "y's columns, so cast a twice; one cast accepts TENSOR, VECTOR_128 and BLOCK_128");
@@ -100,7 +100,7 @@ static gemmepi_status gpi__check_scaled(const gpi__task *task, const gemmepi_ele
     int y = task->operands[GPI__OUT_Y].dtype;
     GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gpi__is_fp8(y),
                     "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
-                    gpi__dtype((gemmepi_dtype)y)->name);
+                    gpi__type(y));
     if (gpi__task_has(task, GPI__OUT_Y_TRANSPOSED))
         return gpi__check_transposed(task, desc);
     GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2,

@@ -84,14 +84,14 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
     if (!tensor)
         return GEMMEPI_OK;
     GPI__UNSUPPORTED_IF(gpi__is_left_out(gpi__type_of_tensor(tensor)), "%s.dtype is " GPI__WITHOUT_FP8, name,
-                        gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
+                        gpi__type(gpi__type_of_tensor(tensor)));
     GPI__INVALID_IF(!gpi__dtype_is_known((gemmepi_dtype)gpi__type_of_tensor(tensor)),
                     "%s.dtype is %d, which is no gemmepi_dtype%s", name, (int)tensor->dtype,
                     GPI__UNINITIALISED);
     GPI__INVALID_IF(operand && operand->dtype && (int)operand->dtype != gpi__type_of_tensor(tensor),
                     "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0", i,
                     gpi__dtype_name(operand->dtype), (int)operand->dtype,
-                    gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
+                    gpi__type(gpi__type_of_tensor(tensor)));
     GPI__INVALID_IF(operand && (operand->ld || operand->batch_stride),
                     "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i,
                     operand->ld ? "ld" : "batch_stride",
@@ -110,11 +110,11 @@ static gemmepi_status gpi__formula_types(const gemmepi_elementwise_desc *desc, g
     }
     from->d = y ? (gemmepi_dtype)y : from->accumulator;
     GPI__INVALID_IF(gpi__is_only_read(y),
-                    "y.dtype is %s; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64%s",
-                    gpi__dtype((gemmepi_dtype)y)->name, gpi__where_it_goes(y));
+                    "y.dtype is %s; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64%s", gpi__type(y),
+                    gpi__where_it_goes(y));
     GPI__INVALID_IF(y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64,
                     "y has the dtype %s, but a tensor among the operands has F64, with which all have F64",
-                    gpi__dtype((gemmepi_dtype)y)->name);
+                    gpi__type(y));
     return GEMMEPI_OK;
 }
 
@@ -350,7 +350,7 @@ static void gpi__place_by_steps(const gemmepi_elementwise_desc *desc, int i, con
 /* Of 4 bits the elements of a byte are side by side along the last axis, and all else has whole bytes. */
 static gemmepi_status gpi__check_packed_tensor(const gemmepi_operand *operand, int i,
                                                const gpi__wide_shape *wide) {
-    const char *name = gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(operand->tensor))->name;
+    const char *name = gpi__type(gpi__type_of_tensor(operand->tensor));
     int d;
     if (!gpi__is_packed(gpi__type_of_tensor(operand->tensor)))
         return GEMMEPI_OK;

@@ -139,10 +139,9 @@ static gemmepi_status gpi__refuse_flag(int field, const gpi__flag_row *row) {
                     "desc.%s has %s, which belongs in desc.%s", gpi__fields[here].name, row->name,
                     gpi__fields[there].name);
     for (i = 0; is_layers && i < GPI__COUNT(gpi__layers_flags); i++)
-        if (row->flag == gpi__layers_flags[i].flag)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
-                gpi__fields[here].name, row->name, gpi__flag(gpi__layers_flags[i].instead)->name);
+        GPI__INVALID_IF(row->flag == gpi__layers_flags[i].flag,
+                        "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
+                        gpi__fields[here].name, row->name, gpi__flag(gpi__layers_flags[i].instead)->name);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in %s.%s",
                      gpi__fields[here].name, row->name, gpi__fields[there].desc, gpi__fields[there].name);
 }

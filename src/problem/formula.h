@@ -120,7 +120,7 @@ static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
 /* Of 4 bits a line has whole bytes, and so has what is from one to the next. who: desc's field; of: behind its own fields, for sentences. */
 static gemmepi_status gpi__check_packed(const gpi__view *view, const char *who, const char *of, int64_t ld,
                                         int64_t batch_stride) {
-    const char *type = gpi__dtype((gemmepi_dtype)view->dtype)->name;
+    const char *type = gpi__type(view->dtype);
     if (!gpi__is_packed(view->dtype))
         return GEMMEPI_OK;
     GPI__INVALID_IF(ld % 2 || batch_stride % 2,
@@ -142,7 +142,7 @@ static gemmepi_status gpi__check_packed_operand(const gpi__kept_formula *kept, c
                     "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are "
                     "even numbers",
                     i, kept->placed.formula->exchanged ? "row_period" : "column_period", given->name,
-                    (long long)period, gpi__dtype((gemmepi_dtype)kept->views[i].dtype)->name);
+                    (long long)period, gpi__type(kept->views[i].dtype));
     snprintf(who, sizeof who, "operands[%d]", i);
     snprintf(of, sizeof of, " (of %s)", given->name);
     return gpi__check_packed(&kept->views[i], who, of, given->ld, given->batch_stride);

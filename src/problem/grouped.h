@@ -140,12 +140,11 @@ static gemmepi_status gpi__check_scales_of_groups(const gemmepi_grouped_desc *de
     int i;
     scales[0] = &desc->product.a.scale, scales[1] = &desc->product.b.scale;
     for (i = 0; i < 2 && desc->grouping == GEMMEPI_GROUPS_OF_K; i++)
-        if (scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128)
-            return gpi__fail(
-                GEMMEPI_UNSUPPORTED,
-                "desc.product.%s.scale.mode is %s (%d) with GROUPS_OF_K; groups do not end where "
-                "128 steps of k do: accepted are NONE, TENSOR and OUTER",
-                i ? "b" : "a", gpi__scale_mode_name(scales[i]->mode), (int)scales[i]->mode);
+        GPI__UNSUPPORTED_IF(scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 ||
+                                scales[i]->mode == GEMMEPI_SCALE_BLOCK_128,
+                            "desc.product.%s.scale.mode is %s (%d) with GROUPS_OF_K; groups do not end where "
+                            "128 steps of k do: accepted are NONE, TENSOR and OUTER",
+                            i ? "b" : "a", gpi__scale_mode_name(scales[i]->mode), (int)scales[i]->mode);
     return GEMMEPI_OK;
 }
 
@@ -358,14 +357,13 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
     char place[GPI__PLACE_TEXT];
     int i;
     for (i = 0; i < 3; i++)
-        if (f->indices >> lacking[i] & 1)
-            return gpi__fail(
-                GEMMEPI_UNSUPPORTED,
-                "%s: row, item, rows, uniform and stochastic are not what the positions of a grouped product have",
-                gpi__name_place(desc->product.formula,
-                                f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
-                                                                   : f->places.uniform,
-                                place));
+        GPI__UNSUPPORTED_IF(
+            f->indices >> lacking[i] & 1,
+            "%s: row, item, rows, uniform and stochastic are not what the positions of a grouped product have",
+            gpi__name_place(desc->product.formula,
+                            f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
+                                                               : f->places.uniform,
+                            place));
     GPI__UNSUPPORTED_IF(gpi__lacks_d(problem),
                         "desc.product.formula does not assign %s; that of a grouped product does",
                         desc->product.formula_result ? desc->product.formula_result : "d");
@@ -449,9 +447,8 @@ static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const g
         GPI__INVALID_IF(!list && is_wanted && length, "args.%s is NULL; a grouped product%s%s needs it", name,
                         i ? " with " : "", fields[i]);
         GPI__INVALID_IF(list && !is_wanted, "args.%s is given, but desc.%s is 0", name, fields[i]);
-        if ((uintptr_t)list % 4)
-            return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name,
-                             (const void *)list);
+        GPI__REFUSE_IF((uintptr_t)list % 4, GEMMEPI_MISALIGNED,
+                       "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
         if (list)
             gpi__add_region(regions, GPI__OF_LISTS, i, 0, list, 4 * length)->note = "";
     }

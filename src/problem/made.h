@@ -16,10 +16,6 @@ static const gemmepi_matrix *gpi__factor_of_desc(const gemmepi_matmul_desc *desc
     return i == GPI__A ? &desc->a : &desc->b;
 }
 
-static int gpi__has_operand_formula(const gemmepi_matmul_desc *desc) {
-    return desc->a.formula || desc->b.formula;
-}
-
 /* >>types */
 
 static gemmepi_dtype gpi__stored_dtype(const gemmepi_matmul_desc *desc, int i) {
@@ -145,11 +141,10 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
     gpi__lay_out_made(from, extents[0], extents[1], items, made);
     made->transposed = gpi__factor_of_desc(desc, i)->transposed;
     *along = gpi__stored_length(formula, *along);
-    if (*along < 0)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "it makes %d columns of one (rows where that is contiguous), which are not a multiple of that",
-            (int)formula->parts);
+    GPI__INVALID_IF(
+        *along < 0,
+        "it makes %d columns of one (rows where that is contiguous), which are not a multiple of that",
+        (int)formula->parts);
     status = gpi__convert_stored(problem, desc, i, extents, own);
     if (status)
         return status;

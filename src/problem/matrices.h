@@ -31,12 +31,10 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
         return status;
     gpi__append_types(&text, types);
     GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s%s",
-                    gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
-                    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted,
-                    gpi__where_it_goes((int)dtype));
+                    gpi__dtype(dtype)->name, gpi__type(problem->views[GPI__A].dtype),
+                    gpi__type(problem->views[GPI__B].dtype), accepted, gpi__where_it_goes((int)dtype));
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s%s",
-                     name, gpi__dtype(dtype)->name,
-                     gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name, accepted,
+                     name, gpi__dtype(dtype)->name, gpi__type(problem->views[GPI__D].dtype), accepted,
                      gpi__where_it_goes((int)dtype));
 }
 

@@ -188,7 +188,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
     result = gpi__result_columns(desc->epilogue, along);
     GPI__INVALID_IF(result < 0, "desc.%s is %lld; with GATED it counts both halves and must be even",
                     desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-    status = gpi__has_operand_formula(desc)
+    status = desc->a.formula || desc->b.formula
                  ? gpi__convert_made(problem, desc, allocator, graph, along, result)
                  : gpi__convert_tensors(problem, desc, allocator, graph, along, result);
     if (status)

@@ -41,8 +41,7 @@ static int gpi__or_else(gemmepi_dtype dtype, int otherwise) {
 static gemmepi_status gpi__check_pack_dtype(const char *field, int dtype, uint32_t types) {
     char accepted[128];
     gpi__text text = gpi__text_in(accepted, sizeof accepted);
-    GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "desc.%s is " GPI__WITHOUT_FP8, field,
-                        gpi__dtype((gemmepi_dtype)dtype)->name);
+    GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "desc.%s is " GPI__WITHOUT_FP8, field, gpi__type(dtype));
     if (gpi__dtype_is_known((gemmepi_dtype)dtype) && types >> dtype & 1)
         return GEMMEPI_OK;
     gpi__append_types(&text, types);
@@ -72,8 +71,7 @@ static gemmepi_status gpi__check_pack_extents(const gpi__packing *p) {
     GPI__INVALID_IF(gpi__is_packed(p->to) && (desc->columns % 2 || p->ld % 2),
                     "desc.%s is %lld; of %s a byte has two elements, so accepted are even numbers",
                     desc->columns % 2 ? "columns" : "ld",
-                    (long long)(desc->columns % 2 ? desc->columns : p->ld),
-                    gpi__dtype((gemmepi_dtype)p->to)->name);
+                    (long long)(desc->columns % 2 ? desc->columns : p->ld), gpi__type(p->to));
     return GEMMEPI_OK;
 }
 
@@ -96,7 +94,7 @@ static gemmepi_status gpi__check_pack_scales(const gpi__packing *p) {
         "desc.find is 1, but desc.dtype is E8M0, whose numbers are scales themselves: leave it 0");
     GPI__INVALID_IF(desc->zero && !gpi__is_whole_type(p->to, &least, &most),
                     "desc.zero is given, but desc.dtype is %s; zeros go with I4, U4 and I8",
-                    gpi__dtype((gemmepi_dtype)p->to)->name);
+                    gpi__type(p->to));
     GPI__INVALID_IF(!(p->divisor > 0) || p->divisor > DBL_MAX,
                     "desc.divisor is %g; accepted are 0, for 1, and numbers above 0", desc->divisor);
     return GEMMEPI_OK;

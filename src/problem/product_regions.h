@@ -97,8 +97,7 @@ static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int othe
     const char *name = gpi__argument_name(problem, other);
     GPI__INVALID_IF(view->dtype != d->dtype,
                     "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same",
-                    name, name, gpi__dtype((gemmepi_dtype)view->dtype)->name,
-                    gpi__dtype((gemmepi_dtype)d->dtype)->name);
+                    name, name, gpi__type(view->dtype), gpi__type(d->dtype));
     GPI__INVALID_IF(view->lines == d->lines && view->length == d->length && view->ld != d->ld,
                     "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same",
                     name, name, (long long)view->ld, (long long)d->ld);

@@ -42,11 +42,11 @@ static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, con
     GPI__INVALID_IF(view->bits == 1,
                     "desc.aux.scale.mode is %s (%d); RELU's aux is a bit mask and has no scale",
                     gpi__scale_mode_name(scale->mode), (int)scale->mode);
-    GPI__INVALID_IF(
-        !gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32,
-        "desc.%s.scale.mode is %s (%d); %s has no scale: %s", name, gpi__scale_mode_name(scale->mode),
-        (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
-        gpi__is_scaled_dtype(view->dtype) ? "the result is in I32" : "accepted with E4M3, E5M2 and I8");
+    GPI__INVALID_IF(!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32,
+                    "desc.%s.scale.mode is %s (%d); %s has no scale: %s", name,
+                    gpi__scale_mode_name(scale->mode), (int)scale->mode, gpi__type(view->dtype),
+                    gpi__is_scaled_dtype(view->dtype) ? "the result is in I32"
+                                                      : "accepted with E4M3, E5M2 and I8");
     GPI__INVALID_IF(
         !is_factor && scale->mode != GEMMEPI_SCALE_TENSOR,
         "desc.%s.scale.mode is %s (%d); accepted are NONE (0) and TENSOR (1): the others are for a and b%s",
@@ -82,7 +82,7 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
                     gpi__scale_mode_name(scale->mode), (int)scale->mode);
     GPI__INVALID_IF(!gpi__is_fp8(d->dtype),
                     "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
-                    gpi__dtype((gemmepi_dtype)d->dtype)->name);
+                    gpi__type(d->dtype));
     GPI__INVALID_IF(is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0,
                     is_tensor ? "desc.amax_history is %d; a scale of one number is found from the amax of "
                                 "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"

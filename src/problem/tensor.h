@@ -4,10 +4,6 @@
 
 #include "task.h"
 
-static int gpi__is_float(int dtype) {
-    return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
-}
-
 /* The strides, those of a dense tensor filled in. Of one without an element they have no meaning and are 0: so no product of them
    overflows, and equal tasks have equal keys. */
 static void gpi__convert_strides(const gemmepi_tensor *tensor, int64_t stride[GPI__MAX_RANK]) {
@@ -42,11 +38,10 @@ static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char 
         if (tensor->shape[d] == 0)
             return GEMMEPI_OK;
     for (d = 0; d < tensor->rank; d++)
-        if (tensor->shape[d] > 1 &&
-            !gpi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld", name,
-                             d, (long long)tensor->shape[d], (long long)stride[d]);
+        GPI__INVALID_IF(tensor->shape[d] > 1 &&
+                            !gpi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after),
+                        "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld", name, d,
+                        (long long)tensor->shape[d], (long long)stride[d]);
     if (!tensor->bytes)
         return GEMMEPI_OK;
     before = gpi__bytes_for_bits(before * bits);
@@ -74,21 +69,19 @@ static gemmepi_status gpi__check_layout(const gemmepi_tensor *tensor, const char
     GPI__INVALID_IF(tensor->offset > (size_t)GPI__MAX_ELEMENTS, "%s.offset is %llu; accepted are 0 to 2^56",
                     name, (gpi__ull)tensor->offset);
     for (d = 0; d < tensor->rank; d++)
-        if (tensor->shape[d] < 0)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative", name,
-                             d, (long long)tensor->shape[d]);
+        GPI__INVALID_IF(tensor->shape[d] < 0, "%s.shape[%d] is %lld; it may not be negative", name, d,
+                        (long long)tensor->shape[d]);
     for (d = 0; d < tensor->rank; d++)
-        if (tensor->shape[d] && count && (count = gpi__offset(count, tensor->shape[d], 0)) < 0)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
+        GPI__INVALID_IF(tensor->shape[d] && count && (count = gpi__offset(count, tensor->shape[d], 0)) < 0,
+                        "%s has more than 2^56 elements", name);
     gpi__convert_strides(tensor, stride);
     return gpi__check_range(tensor, name, stride);
 }
 
 static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
     int dtype = gpi__type_of_tensor(tensor);
-    GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "%s.dtype is " GPI__WITHOUT_FP8, name,
-                        gpi__dtype((gemmepi_dtype)dtype)->name);
-    if (gpi__is_float(dtype))
+    GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "%s.dtype is " GPI__WITHOUT_FP8, name, gpi__type(dtype));
+    if (dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2)
         return gpi__check_layout(tensor, name);
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
@@ -205,13 +198,12 @@ static gemmepi_status gpi__check_dtypes(const gpi__task *task) {
         if (!dtype)
             continue;
         GPI__INVALID_IF(gpi__is_fp8(dtype), "%s has the dtype %s, which only casts accept",
-                        gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
+                        gpi__tensor_names[t], gpi__type(dtype));
         GPI__INVALID_IF(dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
                                             gemmepi_dtype_size((gemmepi_dtype)first) == 2),
                         "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
                         "may be F32",
-                        gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name, of,
-                        gpi__dtype((gemmepi_dtype)first)->name);
+                        gpi__tensor_names[t], gpi__type(dtype), of, gpi__type(first));
     }
     return GEMMEPI_OK;
 }

@@ -77,9 +77,8 @@ static void gpi__append_words(gpi__text *text, const gpi__problem *problem) {
     const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
     gpi__append(text, "m %lld n %lld k %lld batch %lld %s%s x %s%s to %s ",
                 (long long)gpi__callers_m(problem), (long long)gpi__callers_n(problem), (long long)problem->k,
-                (long long)problem->batch, gpi__dtype((gemmepi_dtype)a->dtype)->name,
-                a->transposed ? "^T" : "", gpi__dtype((gemmepi_dtype)b->dtype)->name,
-                b->transposed ? "^T" : "", gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name);
+                (long long)problem->batch, gpi__type(a->dtype), a->transposed ? "^T" : "",
+                gpi__type(b->dtype), b->transposed ? "^T" : "", gpi__type(problem->views[GPI__D].dtype));
     gpi__append_epilogue(text, gpi__callers_epilogue(problem->epilogue, problem->exchanged));
     if (problem->flags & GEMMEPI_ACCUMULATE)
         gpi__append(text, " ACCUMULATE");

@@ -146,8 +146,7 @@ static int gpi__wants_v(const gpi__problem *problem) {
 
 static gemmepi_status gpi__check_size_of_v(const gpi__problem *v) {
     int64_t bytes = v->views[GPI__D].bytes;
-    if (bytes < 0 || (int64_t)(size_t)bytes != bytes)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the product does not fit into memory");
+    GPI__UNSUPPORTED_IF(bytes < 0 || (int64_t)(size_t)bytes != bytes, "the product does not fit into memory");
     return GEMMEPI_OK;
 }
 

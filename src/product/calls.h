@@ -47,21 +47,12 @@ static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **pla
     return status;
 }
 
-static size_t gpi__workspace_of_product(const gemmepi_plan *plan) {
+static size_t gpi__workspace_of_matmul(const gemmepi_plan *plan) {
     return gpi__workspace_now((const gpi__matmul_plan *)plan);
 }
 
-static const gpi__plan_row gpi__product_plans = {
-    GEMMEPI_PLAN_MATMUL,
-    {offsetof(gemmepi_matmul_desc, formula),
-     sizeof(gemmepi_matmul_desc),
-     {offsetof(gemmepi_matmul_desc, a.formula), offsetof(gemmepi_matmul_desc, b.formula)}},
-    gpi__make_matmul,
-    gpi__workspace_of_product,
-    gpi__run_matmul,
-    gpi__describe_matmul,
-    gpi__explain_matmul,
-    gpi__measure_matmul};
+static const gpi__plan_row gpi__product_plans =
+    GPI__PLAN_ROW(GEMMEPI_PLAN_MATMUL, matmul, GPI__TEXTS_OF(gemmepi_matmul_desc));
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan) {

@@ -93,7 +93,7 @@ static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int 
                          view->dtype == d->dtype && !view->scale))
         return;
     gpi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
-                gpi__argument_name(problem, operand), gpi__dtype((gemmepi_dtype)view->dtype)->name,
+                gpi__argument_name(problem, operand), gpi__type(view->dtype),
                 view->bits == 1 ? " (bit mask)" : "", (long long)view->lines, (long long)view->length,
                 view->transposed ? " transposed" : "", (long long)view->ld, (long long)view->batch_stride,
                 view->scale ? ", " : "", gpi__scale_names[view->scale]);
@@ -121,8 +121,8 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem,
         int kind = formula->exchanged ? gpi__kind_across(operand->kind) : operand->kind;
         if (gpi__formula_with(problem, i) && gpi__formula_with(problem, i) != kept)
             continue;
-        gpi__append(text, "  %-9s %s, %s", formula->names + operand->name,
-                    gpi__dtype((gemmepi_dtype)operand->dtype)->name, gpi__kind_names[kind]);
+        gpi__append(text, "  %-9s %s, %s", formula->names + operand->name, gpi__type(operand->dtype),
+                    gpi__kind_names[kind]);
         if (operand->kind == GEMMEPI_BLOCKED)
             gpi__append_block(text, formula, &kept->placed.operands[i]);
         if (operand->kind != GEMMEPI_NUMBER)
@@ -311,8 +311,7 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
         gpi__append(text, "  the formula is inside the kernel:\n");
     } else {
         gpi__append(text, "  %s, into workspace in %s, by the route %s:\n",
-                    formula->names + formula->value_name,
-                    gpi__dtype((gemmepi_dtype)around->inside.accumulator)->name,
+                    formula->names + formula->value_name, gpi__type(around->inside.accumulator),
                     gpi__route_names[product->route->id]);
     }
 }
@@ -323,7 +322,7 @@ static void gpi__explain_made(gpi__text *text, const gpi__around *around) {
     for (i = GPI__A; i <= GPI__B; i++)
         if (around->made[i].used_count) {
             gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
-                        gpi__dtype((gemmepi_dtype)around->problem.made[i].view.dtype)->name);
+                        gpi__type(around->problem.made[i].view.dtype));
             gpi__explain_formula_pass(text, &around->made[i], "");
         }
 }

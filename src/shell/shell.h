@@ -32,6 +32,20 @@ typedef struct gpi__plan_row {
     gemmepi_status (*measure)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
 } gpi__plan_row;
 
+/* A row whose functions have the name in theirs; behind it the places of texts. */
+#define GPI__PLAN_ROW(kind, name, ...)                                                  \
+    {                                                                                   \
+        kind, __VA_ARGS__, gpi__make_##name, gpi__workspace_of_##name, gpi__run_##name, \
+            gpi__describe_##name, gpi__explain_##name, gpi__measure_##name              \
+    }
+/* Those of a desc with a formula, of its own and of a and b. */
+#define GPI__TEXTS_OF(desc)                                      \
+    {                                                            \
+        offsetof(desc, formula), sizeof(desc), {                 \
+            offsetof(desc, a.formula), offsetof(desc, b.formula) \
+        }                                                        \
+    }
+
 /* >>making */
 
 /* Whether a plan is kept that is the same: the caller has a reference then. */

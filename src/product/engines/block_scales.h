@@ -174,7 +174,7 @@ static void gpi__explain_block_scales(const gpi__problem *problem, gpi__text *te
                     "  tensor cores multiply a and b as they are stored, each %d of k by scales in %s: what "
                     "the formulas say is not rounded\n",
                     gpi__block_of_scales(problem, GPI__A),
-                    gpi__dtype((gemmepi_dtype)gpi__block_scales_dtype(problem, GPI__A))->name);
+                    gpi__type(gpi__block_scales_dtype(problem, GPI__A)));
 }
 
 #endif

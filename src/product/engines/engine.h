@@ -46,8 +46,20 @@ typedef struct gpi__engine {
                           const gpi__arguments *arguments, char *workspace, gemmepi_stream stream);
 } gpi__engine;
 
-/* Three fields of the row. */
-#define GPI__SHAPES(table) table, sizeof *table, GPI__COUNT(table)
+/* A row whose table has its name in its own, and its estimate and build that of `like`, whose kernel it shares. */
+#define GPI__ENGINE(name, is_there, margin, rule, varies, like, explain, run)               \
+    static const gpi__engine gpi__##name##_engine = {#name,                                 \
+                                                     is_there,                              \
+                                                     margin,                                \
+                                                     rule,                                  \
+                                                     varies,                                \
+                                                     gpi__##name##_shapes,                  \
+                                                     sizeof *gpi__##name##_shapes,          \
+                                                     GPI__COUNT(gpi__##name##_shapes),      \
+                                                     gpi__##like##_estimate,                \
+                                                     is_there ? gpi__##like##_build : NULL, \
+                                                     explain,                               \
+                                                     is_there ? run : NULL}
 
 /* Into how many parts k is divided. */
 static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16};

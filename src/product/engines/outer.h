@@ -96,15 +96,7 @@ static double gpi__outer_estimate(const gemmepi_context *context, const gpi__pro
     return candidate->parts == 1 ? gpi__outer_microseconds(context, problem, shape) : GPI__NEVER;
 }
 
-static const gpi__engine gpi__outer_engine = {"outer",
-                                              GPI__HAS_SM80,
-                                              GPI__OUTER_MARGIN,
-                                              gpi__outer_rule,
-                                              gpi__outer_varies,
-                                              GPI__SHAPES(gpi__outer_shapes),
-                                              gpi__outer_estimate,
-                                              GPI__HAS_SM80 ? gpi__outer_build : NULL,
-                                              gpi__outer_explain,
-                                              GPI__HAS_SM80 ? gpi__run_tiles : NULL};
+GPI__ENGINE(outer, GPI__HAS_SM80, GPI__OUTER_MARGIN, gpi__outer_rule, gpi__outer_varies, outer,
+            gpi__outer_explain, gpi__run_tiles);
 
 #endif

@@ -121,11 +121,6 @@ static int gpi__is_fma(const gpi__problem *problem) {
     return gpi__sm80_kind(problem) == GPI__OF_F32;
 }
 
-/* Whether a stage's sums have registers of their own. */
-static int gpi__has_sums_apart(const gpi__problem *problem) {
-    return gpi__is_fma(problem) || gpi__promotes(problem);
-}
-
 static int gpi__has_f16_sums(const gpi__sm80_shape *shape) {
     return (shape->kinds & GPI__OF_F16_SUMS) != 0;
 }
@@ -154,8 +149,8 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
         return 0;
     if (unit < shape->unit ||
         (shape->tile_m > 64 && gpi__column_lines(problem) &&
-         (shape->tile_n > 128 || gpi__has_sums_apart(problem) || gpi__has(problem, GEMMEPI_GATED) ||
-          gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
+         (shape->tile_n > 128 || gpi__is_fma(problem) || gpi__promotes(problem) ||
+          gpi__has(problem, GEMMEPI_GATED) || gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
         return 0; /* registers would not do */
     if (gpi__scale_varies_along_k(problem, GPI__B) && shape->tile_n > 64 &&
         (halves > 1 || problem->views[GPI__B].scale == GEMMEPI_SCALE_VECTOR_128))
@@ -327,21 +322,19 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__append_sm80_defines(&text, problem, sm80);
     gpi__name_kernel(&sm80->kernel.launch, "gemmepi_sm80_%s%s_%dx%d%s%s",
-                     dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
-                                                                   : gpi__dtype((gemmepi_dtype)dtype)->name,
+                     dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32" : gpi__type(dtype),
                      gpi__is_scaled_product(problem) ? "_scaled" : "", sm80->shape.tile_m, sm80->shape.tile_n,
                      sm80->parts > 1 ? "_parts" : "", gpi__name_of_epilogue(problem, dtype, words));
     status = gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma",
                                      &sm80->kernel.launch);
-    if (status == GEMMEPI_COMPILE_ERROR && gpi__is_scaled_product(problem) &&
-        context->nvrtc.version < GPI__NVRTC_HAS_SCALED)
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "NVRTC %d.%d has no mma.sync of scaled formats; 12.8 and later have",
-                         context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
-    if (status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) &&
-        context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
-                         context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
+    GPI__UNSUPPORTED_IF(status == GEMMEPI_COMPILE_ERROR && gpi__is_scaled_product(problem) &&
+                            context->nvrtc.version < GPI__NVRTC_HAS_SCALED,
+                        "NVRTC %d.%d has no mma.sync of scaled formats; 12.8 and later have",
+                        context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
+    GPI__UNSUPPORTED_IF(status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) &&
+                            context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA,
+                        "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
+                        context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
     return status;
 }
 
@@ -375,8 +368,8 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
     int64_t rows, columns, tiles = gpi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
     int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
     int warp_rows = shape->tile_m / shape->warps_m, elements = problem->views[GPI__A].bits == 4 ? 2 : 1;
-    if (tiles <= 0 || tiles > INT_MAX / sm80->parts)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(tiles <= 0 || tiles > INT_MAX / sm80->parts,
+                        "the result has more tiles than a grid has blocks");
     while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
         square++; /* what is under way at a time is about square */
     bands = (rows + square / 2) / square;
@@ -516,15 +509,7 @@ static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__prob
                : GPI__NEVER;
 }
 
-static const gpi__engine gpi__sm80_engine = {"sm80",
-                                             GPI__HAS_SM80,
-                                             GPI__SM80_MARGIN,
-                                             gpi__sm80_rule,
-                                             NULL,
-                                             GPI__SHAPES(gpi__sm80_shapes),
-                                             gpi__sm80_estimate,
-                                             GPI__HAS_SM80 ? gpi__sm80_build : NULL,
-                                             gpi__sm80_explain,
-                                             GPI__HAS_SM80 ? gpi__sm80_run : NULL};
+GPI__ENGINE(sm80, GPI__HAS_SM80, GPI__SM80_MARGIN, gpi__sm80_rule, NULL, sm80, gpi__sm80_explain,
+            gpi__sm80_run);
 
 #endif

@@ -170,10 +170,10 @@ static gemmepi_status gpi__get_sm90_kernel(gemmepi_context *context, const gpi__
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__append_sm90_defines(&text, problem, sm90);
     gpi__name_kernel(&sm90->kernel.launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
-                     dtype == GEMMEPI_F32 ? "TF32" : gpi__dtype((gemmepi_dtype)dtype)->name,
-                     of_b == dtype ? "" : "_", of_b == dtype ? "" : gpi__dtype((gemmepi_dtype)of_b)->name,
-                     sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
-                     gpi__name_of_grouping(problem), gpi__name_of_epilogue(problem, dtype, words));
+                     dtype == GEMMEPI_F32 ? "TF32" : gpi__type(dtype), of_b == dtype ? "" : "_",
+                     of_b == dtype ? "" : gpi__type(of_b), sm90->shape.tile_m, sm90->shape.tile_n,
+                     sm90->shape.parts > 1 ? "_parts" : "", gpi__name_of_grouping(problem),
+                     gpi__name_of_epilogue(problem, dtype, words));
     return gpi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
                                    &sm90->kernel.launch);
 }
@@ -184,8 +184,8 @@ static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gp
     gpi__sm90_params *params = &sm90->params;
     int64_t cluster = gpi__cluster_blocks(shape), rows, columns;
     int64_t tiles = gpi__sm90_tiles(problem, shape, &rows, &columns), most;
-    if (tiles <= 0 || tiles > INT_MAX / cluster)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(tiles <= 0 || tiles > INT_MAX / cluster,
+                        "the result has more tiles than a grid has blocks");
     most = shape->parts > 1 ? tiles /* those of parts do not stay */
                             : gpi__resident_blocks(context, (int)cluster) / cluster;
     params->tiles = (unsigned)tiles;
@@ -305,15 +305,6 @@ static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gp
 
 /* >>the engine */
 
-static const gpi__engine gpi__sm90_engine = {"sm90",
-                                             GPI__HAS_SM90,
-                                             1,
-                                             gpi__tma_rule,
-                                             gpi__tma_varies,
-                                             GPI__SHAPES(gpi__sm90_shapes),
-                                             gpi__sm90_estimate,
-                                             GPI__HAS_SM90 ? gpi__sm90_build : NULL,
-                                             gpi__sm90_explain,
-                                             GPI__HAS_SM90 ? gpi__sm90_run : NULL};
+GPI__ENGINE(sm90, GPI__HAS_SM90, 1, gpi__tma_rule, gpi__tma_varies, sm90, gpi__sm90_explain, gpi__sm90_run);
 
 #endif

@@ -54,15 +54,7 @@ static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built
     gpi__explain_promotion(problem, text);
 }
 
-static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
-                                                 GPI__HAS_SM90 &&GPI__HAS_FP8,
-                                                 1,
-                                                 gpi__fp8_rule,
-                                                 gpi__tma_varies,
-                                                 GPI__SHAPES(gpi__sm90_fp8_shapes),
-                                                 gpi__sm90_estimate,
-                                                 GPI__HAS_SM90 ? gpi__sm90_build : NULL,
-                                                 gpi__sm90_fp8_explain,
-                                                 GPI__HAS_SM90 ? gpi__sm90_run : NULL};
+GPI__ENGINE(sm90_fp8, (GPI__HAS_SM90 && GPI__HAS_FP8), 1, gpi__fp8_rule, gpi__tma_varies, sm90,
+            gpi__sm90_fp8_explain, gpi__sm90_run);
 
 #endif

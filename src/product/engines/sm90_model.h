@@ -146,13 +146,6 @@ static int64_t gpi__block_tiles(const gpi__problem *problem, const gpi__sm90_sha
     return gpi__times(rows, columns * shape->cluster_n);
 }
 
-/* Tiles of a block, of which some have one less. */
-static int64_t gpi__sm90_waves(const gemmepi_context *context, const gpi__problem *problem,
-                               const gpi__sm90_shape *shape) {
-    return gpi__divide_up(gpi__block_tiles(problem, shape),
-                          gpi__resident_blocks(context, gpi__cluster_blocks(shape)));
-}
-
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
 static double gpi__sm90_share(const gemmepi_context *context, const gpi__problem *problem,
                               const gpi__sm90_shape *shape) {
@@ -229,7 +222,8 @@ static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
                                      const gpi__sm90_shape *shape, int applied) {
     double megahertz = gpi__chip_of(context->arch)->megahertz;
-    double waves = (double)gpi__sm90_waves(context, problem, shape);
+    double waves = (double)gpi__divide_up(gpi__block_tiles(problem, shape),
+                                          gpi__resident_blocks(context, gpi__cluster_blocks(shape)));
     double area = (double)shape->tile_m * shape->tile_n;
     double multiplied = area > GPI__SM90_LEAST ? area : GPI__SM90_LEAST;
     double steps = (double)gpi__divide_up(gpi__sm90_steps(problem), shape->parts);

@@ -209,7 +209,8 @@ static int gpi__box_bits(const gpi__problem *problem) {
 /* Whether matrices with two halves have every second column of 32 bits, and the product has none: a lane's pairs come and go without
    shared memory then. */
 static int gpi__is_of_wide_pairs(const gpi__problem *problem, int bits) {
-    return bits == 32 && gpi__is_in_pairs(problem) && gpi__halves_in(problem) == 1;
+    return bits == 32 && GPI__FORMULA(problem) && gpi__is_interleaved(problem->formula->placed.formula) &&
+           gpi__halves_in(problem) == 1;
 }
 
 /* Whether one is of so many bits, and its lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the

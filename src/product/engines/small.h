@@ -188,15 +188,7 @@ static double gpi__small_estimate(const gemmepi_context *context, const gpi__pro
 }
 
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 7.5 and later. */
-static const gpi__engine gpi__small_engine = {"small",
-                                              GPI__HAS_SM80,
-                                              1,
-                                              gpi__small_rule,
-                                              gpi__small_varies,
-                                              GPI__SHAPES(gpi__small_shapes),
-                                              gpi__small_estimate,
-                                              GPI__HAS_SM80 ? gpi__small_build : NULL,
-                                              gpi__small_explain,
-                                              GPI__HAS_SM80 ? gpi__run_tiles : NULL};
+GPI__ENGINE(small, GPI__HAS_SM80, 1, gpi__small_rule, gpi__small_varies, small, gpi__small_explain,
+            gpi__run_tiles);
 
 #endif

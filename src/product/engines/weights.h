@@ -220,7 +220,7 @@ static void gpi__name_weights(const gpi__problem *problem, gpi__weights *weights
     char words[160];
     gpi__name_kernel(
         &weights->kernel.launch, "gemmepi_weights_%s_%s%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
-        gpi__made_b(problem) ? gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name : "i8",
+        gpi__made_b(problem) ? gpi__type(problem->views[GPI__B].dtype) : "i8",
         gpi__made_b(problem) ? "_made" : scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "",
         shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
         gpi__name_of_epilogue(problem, problem->common, words));
@@ -364,15 +364,7 @@ static double gpi__weights_estimate(const gemmepi_context *context, const gpi__p
 }
 
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 7.5 and later. */
-static const gpi__engine gpi__weights_engine = {"weights",
-                                                GPI__HAS_SM80,
-                                                1,
-                                                gpi__weights_rule,
-                                                gpi__weights_varies,
-                                                GPI__SHAPES(gpi__weights_shapes),
-                                                gpi__weights_estimate,
-                                                GPI__HAS_SM80 ? gpi__weights_build : NULL,
-                                                gpi__weights_explain,
-                                                GPI__HAS_SM80 ? gpi__weights_run : NULL};
+GPI__ENGINE(weights, GPI__HAS_SM80, 1, gpi__weights_rule, gpi__weights_varies, weights, gpi__weights_explain,
+            gpi__weights_run);
 
 #endif

@@ -180,7 +180,7 @@ static void gpi__append_made_operands(gpi__text *text, const gpi__kept_formula *
                 if (!o->used || gpi__is_copied(o) != copied || gpi__made_number(f, i) != number)
                     continue;
                 gpi__append(text, " X(%d, %s", number,
-                            o->kind == GEMMEPI_NUMBER ? "Number" : gpi__dtype((gemmepi_dtype)o->dtype)->name);
+                            o->kind == GEMMEPI_NUMBER ? "Number" : gpi__type(o->dtype));
                 if (copied)
                     gpi__append(text, ", %lld, %lld, %d", (long long)rows, (long long)(columns ? columns : 1),
                                 rows != 0);
@@ -210,8 +210,7 @@ static void gpi__append_made(gpi__text *text, const gpi__kept_formula *made, int
     gpi__made_form form = gpi__made_form_of(f);
     gpi__emitter e = gpi__emitter_of(text, f);
     int i;
-    gpi__append(text, "#define GEMMEPI_MADE 1\n#define GEMMEPI_STORED %s\n",
-                gpi__dtype((gemmepi_dtype)stored)->name);
+    gpi__append(text, "#define GEMMEPI_MADE 1\n#define GEMMEPI_STORED %s\n", gpi__type(stored));
     gpi__append_made_operands(text, made);
     gpi__append(text, "#define MADE_FORM %d\n#define MADE_FITS %d\n", form.form,
                 gpi__fits(f, form.scale, input));

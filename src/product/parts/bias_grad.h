@@ -39,9 +39,9 @@ static int gpi__sum_lanes(int64_t elements) {
 /* lanes: that share a row; rows: of threads, for sums of columns */
 static void gpi__reduce_prologue(const gpi__addends *x, int lanes, int rows, char *data, size_t size) {
     gpi__text text = gpi__text_in(data, size);
-    gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__dtype((gemmepi_dtype)x->dtype)->name);
+    gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__type(x->dtype));
     gpi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
-    gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__dtype((gemmepi_dtype)x->out_dtype)->name);
+    gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(x->out_dtype));
     gpi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
     gpi__append(&text, "#define GEMMEPI_ROWS %d\n", rows);
 }
@@ -55,15 +55,13 @@ static gemmepi_status gpi__build_sum(gemmepi_context *context, const gpi__addend
     int64_t blocks = gpi__offset(gpi__offset(tiles, params->parts, 0), x->items, 0);
     int rows = params->part_rows >= 4 * GPI__SUM_MANY_ROWS ? GPI__SUM_MANY_ROWS : GPI__SUM_ROWS;
     char prologue[512];
-    if (blocks <= 0 || blocks > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
     launch->blocks = (unsigned)blocks;
     launch->threads_x = x->along_rows ? (unsigned)lanes : GPI__SUM_COLUMNS;
     launch->threads_y = x->along_rows ? GPI__SUM_LINE_THREADS / (unsigned)lanes : (unsigned)rows;
     gpi__reduce_prologue(x, lanes, rows, prologue, sizeof prologue);
     gpi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
-                     gpi__dtype((gemmepi_dtype)x->dtype)->name,
-                     gpi__dtype((gemmepi_dtype)x->out_dtype)->name);
+                     gpi__type(x->dtype), gpi__type(x->out_dtype));
     return gpi__get_waiting_kernel(context, "reduce.cu", prologue,
                                    x->along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
@@ -75,8 +73,7 @@ static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gp
     gpi__reduce_params *second = &sums->second_params;
     int64_t stride = gpi__offset(lines, out->length, 0), count = gpi__offset(results, stride, 0);
     gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0};
-    if (count < 0)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more than 2^56 partial sums");
+    GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
     x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
     sums->partial_bytes = gpi__bytes_for(count, sizeof(double));
     second->x.ld = out->length;

@@ -89,8 +89,7 @@ static gemmepi_status gpi__lay_out_quantise(const gpi__problem *problem, gpi__fo
     int64_t spans =
         gpi__times(gpi__times(d->lines, problem->batch), is_vector ? gpi__divide_up(d->length, 128) : 1);
     int64_t blocks = gpi__divide_up(spans, is_vector ? GPI__QUANTISE_THREADS / 32 : 1);
-    if (blocks > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "d has more scales to be found than a grid has blocks");
+    GPI__UNSUPPORTED_IF(blocks > INT_MAX, "d has more scales to be found than a grid has blocks");
     step->bytes = gpi__bytes_for(d->bytes, sizeof(float));
     step->params.x = step->params.d = gpi__kernel_matrix_of(d);
     step->params.scale_stride = problem->views[GPI__FOUND_SCALE_D].batch_stride;

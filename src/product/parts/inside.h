@@ -38,10 +38,6 @@ static int gpi__members_of_v(const gpi__formula *f) {
     return gpi__members(f, f->n_width);
 }
 
-static int gpi__is_halved(const gpi__formula *f) {
-    return gpi__members_of_v(f) > 1 || f->operands[GPI__RESULT].members > 1;
-}
-
 /* Whether an epilogue stands for the two members that D has that may read aux; BACKWARD alone must, UPSTREAM need not. */
 static int gpi__wants_aux(const gpi__formula *f) {
     return f->operands[GPI__RESULT].members > 1;
@@ -113,7 +109,7 @@ static gpi__composition gpi__slots_of(const gpi__problem *problem) {
     if (v == 1 && d == 1 && slots[GPI__IN_RESIDUAL] >= 0) /* a second matrix */
         aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots[GPI__IN_RESIDUAL]);
     slots[GPI__IN_AUX] = written >= 0 ? written : aux;
-    said.epilogue = (gpi__is_halved(f) ? GEMMEPI_GATED : 0) |
+    said.epilogue = (gpi__members_of_v(f) > 1 || gpi__wants_aux(f) ? GEMMEPI_GATED : 0) |
                     (gpi__wants_aux(f) && !gpi__must_have_aux(f) ? GEMMEPI_UPSTREAM : 0) |
                     (slots[GPI__IN_BIAS] >= 0 ? GEMMEPI_BIAS : 0) |
                     (slots[GPI__IN_RESIDUAL] >= 0 ? GEMMEPI_RESIDUAL : 0) |
@@ -130,12 +126,7 @@ static int gpi__state_columns(const gpi__problem *problem) {
 }
 
 static int gpi__reduces_inside(const gpi__problem *problem) {
-    const gpi__formula *f = problem->formula->placed.formula;
-    int i;
-    for (i = 0; i < f->operand_count; i++)
-        if (gpi__is_reduced(&f->operands[i]))
-            return 1;
-    return 0;
+    return gpi__has_reductions(problem->formula->placed.formula, GPI__OF_ANY_SORT);
 }
 
 /* Whether the 32 columns that a row's lanes have lie in one period or block, and indices are of 32 bits. Any column is read by index. */
@@ -169,15 +160,6 @@ static int gpi__column_lines_inside(const gpi__problem *problem) {
     for (i = 0; i < f->operand_count; i++)
         lines += gpi__adds_up_columns(&f->operands[i]) ? f->operands[i].members : 0;
     return lines;
-}
-
-static int gpi__reduces_rows_inside(const gpi__problem *problem) {
-    const gpi__formula *f = problem->formula->placed.formula;
-    int i;
-    for (i = 0; i < f->operand_count; i++)
-        if (gpi__is_reduced(&f->operands[i]) && gpi__has_rows(f->operands[i].kind))
-            return 1;
-    return 0;
 }
 
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
@@ -395,7 +377,7 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
     gpi__append(text, "#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
     gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
                 gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
-    gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__reduces_rows_inside(problem));
+    gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__has_reductions(f, GPI__ALONG_ROWS));
     gpi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
                 gpi__half_columns(problem) % gpi__state_columns(problem) == 0, gpi__state_columns(problem));
     if (gpi__reads_depth(f))
@@ -410,8 +392,7 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
 static void gpi__append_inside_code(gpi__text *text, const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
     const gpi__dtype_row *d = gpi__dtype((gemmepi_dtype)f->d);
-    gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
-                gpi__dtype((gemmepi_dtype)f->accumulator)->name,
+    gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n", gpi__type(f->accumulator),
                 gpi__has_small_indices(problem) ? "int" : "long long");
     gpi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
                       "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
@@ -524,7 +505,8 @@ static int gpi__leaves_states(const gpi__problem *problem) {
 
 /* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
 static int gpi__has_whole_states(const gpi__problem *problem, int columns) {
-    return !GPI__FORMULA(problem) || !gpi__reduces_rows_inside(problem) ||
+    return !GPI__FORMULA(problem) ||
+           !gpi__has_reductions(problem->formula->placed.formula, GPI__ALONG_ROWS) ||
            columns % gpi__state_columns(problem) == 0;
 }
 
@@ -538,11 +520,6 @@ static int gpi__column_lines(const gpi__problem *problem) {
 /* Of a formula inside a kernel: columns of either half of a group, 0 where halves are of the whole. */
 static int64_t gpi__half_group(const gpi__problem *problem) {
     return GPI__FORMULA(problem) ? gpi__half_group_of(problem) : 0;
-}
-
-/* Likewise: whether halves are every second column. */
-static int gpi__is_in_pairs(const gpi__problem *problem) {
-    return GPI__FORMULA(problem) && gpi__is_interleaved(problem->formula->placed.formula);
 }
 
 /* Why a kernel that has halves of the whole alone does not take the problem, or NULL. */

@@ -50,19 +50,18 @@ static gemmepi_status gpi__lay_out_copy(const gpi__problem *problem, int operand
                                         int64_t blocks, gpi__convert *convert) {
     const gpi__view *from = &problem->views[operand];
     int64_t size = view->bits / 8;
-    if (view->bytes / size / 16 >
-            from->bytes + 4096 && /* items overlap: they would be written out one by one */
-        !(gpi__is_invariant(problem) && view->bytes < INT64_MAX))
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "an operand's items overlap, and converted they would be far larger");
+    GPI__UNSUPPORTED_IF(view->bytes / size / 16 >
+                                from->bytes +
+                                    4096 && /* items overlap: they would be written out one by one */
+                            !(gpi__is_invariant(problem) && view->bytes < INT64_MAX),
+                        "an operand's items overlap, and converted they would be far larger");
     convert->bytes = gpi__bytes_for(view->bytes, 1);
     convert->params.x = gpi__kernel_matrix_of(from);
     convert->params.out = gpi__kernel_matrix_of(view);
     convert->params.rows = from->lines;
     convert->params.columns = from->length;
     convert->params.items = from->batch_stride ? problem->batch : 1;
-    if (blocks < 0 || blocks > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(blocks < 0 || blocks > INT_MAX, "an operand has more tiles than a grid has blocks");
     convert->launch.blocks = (unsigned)blocks;
     convert->launch.threads_x = GPI__CONVERT_THREADS;
     convert->launch.threads_y = 1;
@@ -87,12 +86,11 @@ static gemmepi_status gpi__build_convert(gemmepi_context *context, const gpi__pr
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     if (status)
         return status;
-    gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__dtype((gemmepi_dtype)from->dtype)->name);
-    gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__dtype((gemmepi_dtype)view->dtype)->name);
+    gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__type(from->dtype));
+    gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(view->dtype));
     gpi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gpi__runs_are_aligned(problem, from));
-    gpi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
-                     gpi__dtype((gemmepi_dtype)from->dtype)->name,
-                     gpi__dtype((gemmepi_dtype)view->dtype)->name);
+    gpi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s", gpi__type(from->dtype),
+                     gpi__type(view->dtype));
     return gpi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 

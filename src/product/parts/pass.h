@@ -14,7 +14,7 @@
 
 static const char *gpi__type_name(const gpi__problem *problem, int operand) {
     int dtype = problem->views[operand].dtype;
-    return gpi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
+    return gpi__type(dtype ? dtype : problem->accumulator);
 }
 
 /* Where the launch parameters have the operands, and what defines call the types of matrices. */
@@ -79,7 +79,7 @@ static int gpi__mask_is_aligned(const gpi__problem *problem) {
 static const char *gpi__name_of_epilogue(const gpi__problem *problem, int named, char data[160]) {
     gpi__text text = gpi__text_in(data, 160);
     const char *type = gpi__type_name(problem, GPI__D);
-    if (strcmp(type, gpi__dtype((gemmepi_dtype)named)->name) != 0)
+    if (strcmp(type, gpi__type(named)) != 0)
         gpi__append(&text, "_to_%s", type);
     gpi__append_epilogue_words(&text, problem->epilogue & GPI__KERNEL_EPILOGUE);
     if (gpi__has_operand(problem, GPI__ROW_FACTOR))
@@ -125,7 +125,7 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
     size_t i;
     gpi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
                 (unsigned)(problem->epilogue & GPI__KERNEL_EPILOGUE));
-    gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__dtype((gemmepi_dtype)problem->accumulator)->name);
+    gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(problem->accumulator));
     for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
         gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gpi__epilogue_matrices[i].name,
                     gpi__type_name(problem, gpi__epilogue_matrices[i].operand));
@@ -378,8 +378,7 @@ static gemmepi_status gpi__shape_pass(const gemmepi_context *context, const gpi_
         tiles = gpi__offset(gpi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
         if (tiles > 0 && tiles <= INT_MAX)
             break;
-        if (steps > INT_MAX / 4)
-            return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+        GPI__UNSUPPORTED_IF(steps > INT_MAX / 4, "the result has more tiles than a grid has blocks");
     }
     pass->params.row_steps = steps;
     pass->params.epilogue.row_tiles = (unsigned)row_tiles;
@@ -422,10 +421,10 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
     /* the product has taken scales that change along k */
     gpi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
                                  scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
-    gpi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gpi__dtype((gemmepi_dtype)product->dtype)->name);
+    gpi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gpi__type(product->dtype));
     gpi__append_pass_defines(&text, problem, parts, applied, blocks,
                              gpi__pass_stretch(problem, product, aligned), pass->launch.threads_x);
-    gpi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gpi__dtype((gemmepi_dtype)product->dtype)->name,
+    gpi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gpi__type(product->dtype),
                      gpi__name_of_epilogue(problem, product->dtype, words));
     return gpi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }

@@ -35,8 +35,7 @@ static void gpi__start_kernel(int tile_m, int tile_n, int applied, gpi__product_
 /* Blocks for tiles of the product, `columns` of them side by side. GEMMEPI_UNSUPPORTED with the sentence where there are too many. */
 static gemmepi_status gpi__fill_tiles(const gpi__problem *problem, int64_t tiles, int64_t columns,
                                       int threads, gpi__product_kernel *kernel, gpi__plain_params *params) {
-    if (tiles <= 0 || tiles > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    GPI__UNSUPPORTED_IF(tiles <= 0 || tiles > INT_MAX, "the result has more tiles than a grid has blocks");
     kernel->launch.blocks = (unsigned)tiles;
     kernel->launch.threads_x = (unsigned)threads;
     kernel->launch.threads_y = 1;
@@ -76,8 +75,7 @@ static gemmepi_status gpi__build_pass_behind(gemmepi_context *context, const gpi
                                              gpi__product_kernel *kernel) {
     int64_t elements = gpi__offset(gpi__times(problem->batch, parts), product->batch_stride, 0);
     gemmepi_status status;
-    if (elements < 0)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
+    GPI__UNSUPPORTED_IF(elements < 0, "the product has more than 2^56 elements");
     kernel->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
     status = gpi__build_pass(context, problem, product, parts, kernel->applied, &kernel->pass);
     kernel->partial_bytes = kernel->pass.partial_bytes;

@@ -306,7 +306,6 @@ static void gpi__explain_shared(gpi__text *text, const gemmepi_context *context,
 
 static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
     const gpi__fused *fused = (const gpi__fused *)plan->built;
-    gpi__built_details details = gpi__describe_built(fused);
     int operand;
     (void)kernel;
     for (operand = GPI__A; operand <= GPI__B; operand++)
@@ -317,8 +316,8 @@ static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel,
                             ? ", in runs where it does not begin at a multiple of 16 bytes"
                             : "");
     fused->engine->explain(&plan->problem, &fused->built, text);
-    if (details.launch->shared)
-        gpi__explain_shared(text, plan->base.context, details.launch->shared);
+    if (fused->built.kernel.launch.shared)
+        gpi__explain_shared(text, plan->base.context, fused->built.kernel.launch.shared);
     if (plan->applied)
         gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }

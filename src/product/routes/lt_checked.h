@@ -12,8 +12,8 @@ typedef struct gpi__lt_verdict {
 } gpi__lt_verdict;
 
 static void gpi__lt_append_operand(gpi__text *text, const gpi__view *view, int scale) {
-    gpi__append(text, "%s%s%s%s", gpi__dtype((gemmepi_dtype)view->dtype)->name,
-                view->transposed ? " transposed" : "", scale ? " with scales of mode " : "",
+    gpi__append(text, "%s%s%s%s", gpi__type(view->dtype), view->transposed ? " transposed" : "",
+                scale ? " with scales of mode " : "",
                 scale ? gpi__scale_mode_name((gemmepi_scale_mode)scale) : "");
 }
 

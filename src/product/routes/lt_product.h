@@ -218,12 +218,10 @@ static int gpi__lt_get_answers(const gpi__lt_question *question, const gpi__cand
 
 /* The sentence for a problem that none of the answers runs. */
 static gemmepi_status gpi__lt_no_answer(const gpi__cublaslt *lt, const gpi__lt_answers *answers, int result) {
-    if (answers->defect)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d is known to be wrong here: %s (NVIDIA: %s)",
-                         lt->version, answers->defect->sentence, answers->defect->source);
-    if (answers->fault)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
-                         answers->fault);
+    GPI__UNSUPPORTED_IF(answers->defect, "cuBLASLt %d is known to be wrong here: %s (NVIDIA: %s)",
+                        lt->version, answers->defect->sentence, answers->defect->source);
+    GPI__UNSUPPORTED_IF(answers->fault, "cuBLASLt %d's algorithms for this shape %s", lt->version,
+                        answers->fault);
     if (result && result != GPI__CUBLAS_STATUS_NOT_SUPPORTED && result != GPI__CUBLAS_STATUS_INVALID_VALUE)
         return gpi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
     return gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
@@ -254,20 +252,17 @@ static gemmepi_status gpi__lt_ask(const gpi__lt_question *question, const gpi__c
     int result = 0, taken;
     memset(product, 0, sizeof *product);
     memset(&answers, 0, sizeof answers);
-    if (question->problem->batch > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt accepts up to 2^31 - 1",
-                         (long long)question->problem->batch);
+    GPI__UNSUPPORTED_IF(question->problem->batch > INT_MAX, "batch is %lld; cuBLASLt accepts up to 2^31 - 1",
+                        (long long)question->problem->batch);
     answers.defect = gpi__lt_known(question, GPI__LT_ASKED_PRODUCT);
     if (!answers.defect)
         result = gpi__lt_get_answers(question, candidate, product, &answers);
     if (!answers.count)
         return gpi__lt_no_answer(lt, &answers, result);
     taken = gpi__lt_find(question, candidate, &answers);
-    if (taken < 0)
-        return gpi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "cuBLASLt %d offers %d algorithms for it that may be used, and not the one asked for",
-            lt->version, answers.count);
+    GPI__UNSUPPORTED_IF(taken < 0,
+                        "cuBLASLt %d offers %d algorithms for it that may be used, and not the one asked for",
+                        lt->version, answers.count);
     gpi__lt_take(question, &answers, taken, product);
     return GEMMEPI_OK;
 }
@@ -383,11 +378,10 @@ static gemmepi_status gpi__lt_run(const gemmepi_context *context, const gpi__lt_
             lt->matmul(context->lt_handle, &run.desc, at_alpha, call->b, &run.b, call->a, &run.a, at_beta, c,
                        &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
     /* after an internal error something may have run, and a C that is D may be lost */
-    if (gpi__lt_refused(result) &&
-        !(result == GPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
-                         lt->get_status_name(result), result);
+    GPI__UNSUPPORTED_IF(gpi__lt_refused(result) && !(result == GPI__CUBLAS_STATUS_INTERNAL_ERROR &&
+                                                     call->beta != 0 && call->c == call->d),
+                        "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+                        lt->get_status_name(result), result);
     return result ? gpi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
 

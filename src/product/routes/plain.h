@@ -39,7 +39,7 @@ static int gpi__begins_anywhere(const gpi__problem *problem, int operand) {
 static void gpi__append_operand_defines(gpi__text *text, const gpi__problem *problem, int operand) {
     const gpi__view *view = &problem->views[operand];
     char letter = operand == GPI__A ? 'A' : 'B';
-    gpi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter, gpi__dtype((gemmepi_dtype)view->dtype)->name);
+    gpi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter, gpi__type(view->dtype));
     gpi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
     gpi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
                 gpi__runs_are_aligned(problem, view) && !gpi__begins_anywhere(problem, operand));
@@ -70,7 +70,7 @@ static void gpi__append_plain_defines(gpi__text *text, const gpi__problem *probl
         gpi__append(text, "#define GEMMEPI_ROW_SCALE_A %d\n", gpi__plain_scale_a(problem, 1));
     gpi__append_operand_defines(text, problem, GPI__A);
     gpi__append_operand_defines(text, problem, GPI__B);
-    gpi__append(text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gpi__dtype((gemmepi_dtype)problem->common)->name);
+    gpi__append(text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gpi__type(problem->common));
     gpi__append(text, "#define GEMMEPI_CHUNK %d\n", gpi__plain_chunk(problem));
 }
 
@@ -88,8 +88,7 @@ static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gp
         return status;
     gpi__append_plain_defines(&text, problem);
     gpi__name_kernel(&plain->kernel.launch, "gemmepi_plain_%s_%s%s%s",
-                     gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
-                     gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name,
+                     gpi__type(problem->views[GPI__A].dtype), gpi__type(problem->views[GPI__B].dtype),
                      gpi__name_of_grouping(problem),
                      gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
     if (GPI__FORMULA(problem))

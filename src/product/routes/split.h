@@ -88,8 +88,7 @@ static gemmepi_status gpi__build_bare(gemmepi_context *context, const gpi__probl
     gpi__lt_question question;
     gemmepi_status status = GEMMEPI_OK;
     int alone;
-    if (rule && split->has_product)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
+    GPI__UNSUPPORTED_IF(rule && split->has_product, "%s", rule);
     for (alone = 0; alone < 2; alone++) {
         *view = gpi__product_view(context, problem, alone, split);
         if (!split->has_product)
@@ -117,9 +116,9 @@ static gemmepi_status gpi__build_converted(gemmepi_context *context, const gpi__
     if (problem->common == GEMMEPI_I8 ||
         (problem->views[GPI__A].dtype == problem->common && problem->views[GPI__B].dtype == problem->common))
         return GEMMEPI_UNSUPPORTED;
-    if (gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B))
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "scales that change along k are no factors of a converted product");
+    GPI__UNSUPPORTED_IF(gpi__scale_varies_along_k(problem, GPI__A) ||
+                            gpi__scale_varies_along_k(problem, GPI__B),
+                        "scales that change along k are no factors of a converted product");
     for (operand = GPI__A; operand <= GPI__B && !status; operand++)
         if (problem->views[operand].dtype != problem->common)
             status = gpi__build_convert(context, problem, operand, problem->common, &converted.views[operand],
@@ -161,12 +160,6 @@ static gpi__split_places gpi__divide_workspace(const gpi__split *split, char *wo
     return places;
 }
 
-static size_t gpi__split_workspace(const gpi__split *split) {
-    return gpi__round_up(split->converts[0].bytes, 256) + gpi__round_up(split->converts[1].bytes, 256) +
-           gpi__round_up(split->product_bytes, 256) + gpi__round_up(split->pass.partial_bytes, 256) +
-           gpi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
-}
-
 /* candidate->bare: cuBLASLt has refused the whole epilogue. */
 static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candidate *candidate) {
     gemmepi_context *context = plan->base.context;
@@ -199,7 +192,10 @@ static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candid
         status = gpi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
     split->candidate = NULL;
     plan->algorithm = split->product.algorithm;
-    plan->workspace_size = gpi__split_workspace(split);
+    plan->workspace_size =
+        gpi__round_up(split->converts[0].bytes, 256) + gpi__round_up(split->converts[1].bytes, 256) +
+        gpi__round_up(split->product_bytes, 256) + gpi__round_up(split->pass.partial_bytes, 256) +
+        gpi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
     return status;
 }
 
@@ -280,8 +276,7 @@ static void gpi__split_explain(const gpi__matmul_plan *plan, const char *kernel,
     for (operand = GPI__A; operand <= GPI__B; operand++)
         if (split->converts[operand].launch.function)
             gpi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
-                        gpi__argument_name(&plan->problem, operand),
-                        gpi__dtype((gemmepi_dtype)plan->problem.common)->name);
+                        gpi__argument_name(&plan->problem, operand), gpi__type(plan->problem.common));
     if (split->has_product)
         gpi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
                     split->to_workspace ? ", into workspace in the type of its sums" : "");

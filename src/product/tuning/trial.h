@@ -297,9 +297,8 @@ static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, 
     if (GPI__FORMULA(problem) || gpi__makes_operands(problem))
         gpi__point_trial_formula(trial, set, &formula, &arguments);
     trial->has_no_room = workspace > trial->workspace_size;
-    if (trial->has_no_room)
-        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",
-                         (gpi__ull)workspace);
+    GPI__REFUSE_IF(trial->has_no_room, GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",
+                   (gpi__ull)workspace);
     return trial->kind->run(plan, trial, set, &arguments);
 }
 

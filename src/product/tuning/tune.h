@@ -248,8 +248,7 @@ static gemmepi_status gpi__time_first_round(gpi__tuning *tuning) {
 /* What stays takes part a second time, by the same plan and graph. */
 static gemmepi_status gpi__time_again(gpi__tuning *tuning) {
     gpi__timed *again = &tuning->timed[tuning->ways.count];
-    if (!tuning->stays)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem was right and could be timed");
+    GPI__UNSUPPORTED_IF(!tuning->stays, "no way to run the problem was right and could be timed");
     *again = *tuning->stays;
     again->rounds = again->missed = 0;
     return gpi__time_way(tuning, again);
@@ -490,8 +489,7 @@ static gemmepi_status gpi__run_product_way(const gemmepi_plan *base, const gpi__
                    ? status
                    : gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt refused it when it was run");
     }
-    if (gpi__needs_other_plan(plan, arguments))
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", gpi__needs_other_plan(plan, arguments));
+    GPI__UNSUPPORTED_IF(gpi__needs_other_plan(plan, arguments), "%s", gpi__needs_other_plan(plan, arguments));
     return plan->route->run(plan, arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
 }
 
