@@ -90,9 +90,10 @@ static void gpi__mark_live(const gpi__graph *graph, uint8_t *live) {
                 live[graph->nodes[i].args[a]] = 1;
 }
 
-/* What has a short form of less work: activations, and quotients by a number, made with its reciprocal. */
+/* What has a short form of less work: activations, sines, and quotients by a number, made with its reciprocal. */
 static int gpi__has_short_form(const gpi__graph *graph, const gpi__node *node) {
-    return node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE ||
+    return node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE || node->op == GPI__OP_SIN ||
+           node->op == GPI__OP_COS ||
            (node->op == GPI__OP_DIV && graph->nodes[node->args[1]].op == GPI__OP_NUMBER);
 }
 

@@ -218,7 +218,7 @@ __device__ inline float hyperbolic_tangent(float x) {
     q = fmaf(square, q, 0.133207247f);
     q = fmaf(square, q, -0.333329469f);
     float far = fmaf(fast_reciprocal(1 + fast_power_of_2(size * 2.8853900f)), -2, 1);
-    return copysignf(choice(size < 0.55f, fmaf(size * square, q, size), far), x);
+    return choice(size < 0.55f, x * fmaf(square, q, 1), copysignf(far, x));
 #endif
 }
 __device__ inline double hyperbolic_tangent(double x) {
@@ -576,6 +576,33 @@ template <int Activation> __device__ inline float power_of_gate(float x) { // -w
         return x * -2.4554670f;
     else
         return x * -1.4426950f;
+}
+// At EXACT 0, of N sums, 2 or 4, whose powers these are: s(w) and exp(-w), with one reciprocal for all. Below 2^(-124 / N) s(w) is 0.
+template <int N> __device__ inline void logistics_of_powers(const float (&powers)[N], float (&s)[N], float (&e)[N]) {
+    constexpr float most = 124 / N, least = N == 2 ? 2.1684085e-19f : 4.6566218e-10f; // a little above 2^-most
+    float sums[N], pairs[2] = {1, 1};
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        e[i] = fast_power_of_2(fminf(powers[i], most));
+        sums[i] = 1 + e[i];
+        pairs[i / 2] *= sums[i];
+    }
+    float inverse = fast_reciprocal(pairs[0] * pairs[1]);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        s[i] = from_0_to_1(fmaf(sums[i ^ 1], N == 4 ? inverse * pairs[1 - i / 2] : inverse, -least));
+}
+// The activation of N sums, or that makes of their gradients dy those of the sums.
+template <int Activation, bool Backward, int N> __device__ inline void activate_sums(const float (&dy)[N], float (&x)[N]) {
+    constexpr float slope = Activation == QUICK_GELU ? 1.702f : 1;
+    float powers[N], s[N], e[N];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        powers[i] = power_of_gate<Activation>(x[i]);
+    logistics_of_powers(powers, s, e);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        x[i] = Backward ? dy[i] * (s[i] * fmaf(x[i] * s[i], slope * e[i], 1)) : x[i] * s[i];
 }
 // The activation of a sum of products; Gate: it is a gate's.
 template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A x, A parameter) {

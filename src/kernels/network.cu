@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_ne
     load_biases<0>(params, shared);
     load_layers<0>(params, shared);
     __syncthreads();
-    for (; tile * (long long)WARP_ROWS < params.rows; tile += gridDim.x * WARPS) {
+    for (; (u32)tile * WARP_ROWS < (u32)params.rows; tile += gridDim.x * WARPS) {
         int row = tile * WARP_ROWS + (int)threadIdx.x % 32 / 4;
         Fragments a;
         read_rows<WIDTHS[0], NETWORK_X_ALIGNED>(params.x, params.x_ld, row, params.rows, a);

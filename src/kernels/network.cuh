@@ -357,3 +357,20 @@ template <class T> __device__ inline void turn_round(T (&x)[VALUES]) {
         x[i] = x[i + 1];
     x[VALUES - 1] = first;
 }
+// Of the values that are in one row, four for F16, two for BF16, whose tails go further.
+template <int Activation, bool Backward> __device__ inline void activate_runs(const float (&dy)[VALUES], float (&v)[VALUES]) {
+    constexpr int run = SAME<Element, F16> ? 4 : 2;
+#pragma unroll
+    for (int first = 0; first < VALUES; first += run) {
+        float x[run], of_dy[run];
+#pragma unroll
+        for (int i = 0; i < run; i++) {
+            x[i] = v[first + i];
+            of_dy[i] = dy[first + i];
+        }
+        activate_sums<Activation, Backward>(of_dy, x);
+#pragma unroll
+        for (int i = 0; i < run; i++)
+            v[first + i] = x[i];
+    }
+}

@@ -122,10 +122,14 @@ __device__ inline void apply(const gpi__network_operand *places, const Part &par
 
 __device__ inline void apply(const gpi__network_operand *, const Part &, float parameter, const float (&dy)[VALUES], float (&v)[VALUES]) {
     (void)dy;
+    if constexpr (!GEMMEPI_EXACT && ENDS_TAILS<NETWORK_ACTIVATION> && !(NETWORK_BACKWARD && NETWORK_ACTIVATION == GELU_TANH)) {
+        activate_runs<NETWORK_ACTIVATION, NETWORK_BACKWARD>(dy, v);
+    } else {
 #pragma unroll
-    for (int i = 0; i < VALUES; i++)
-        v[i] = NETWORK_BACKWARD ? times_derivative<NETWORK_ACTIVATION>(dy[i], v[i], parameter)
-                                : activate_sum<NETWORK_ACTIVATION, false>(v[i], parameter);
+        for (int i = 0; i < VALUES; i++)
+            v[i] = NETWORK_BACKWARD ? times_derivative<NETWORK_ACTIVATION>(dy[i], v[i], parameter)
+                                    : activate_sum<NETWORK_ACTIVATION, false>(v[i], parameter);
+    }
 }
 
 #endif

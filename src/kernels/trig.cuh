@@ -7,6 +7,9 @@
 // Where is_near, which the compiler knows, no number is beyond the bound: is_far becomes true if one is, whose result is none then. A
 // branch for each number would have each wait for the one before.
 #pragma once
+#ifndef GEMMEPI_EXACT
+#define GEMMEPI_EXACT 1 // 0: of results of 16 bits or fewer
+#endif
 #ifndef GEMMEPI_HAS_FUNCTIONS // a test on the host brings its own
 #include "types.cuh"
 #endif
@@ -101,15 +104,44 @@ __device__ inline double wave_of_rest(double r, bool is_cosine) {
     return fma((is_cosine ? z : r) * z, of_z, is_cosine ? fma(z, -0.5, 1.0) : r);
 }
 
+template <class A> constexpr bool HAS_SHORT_WAVES = !GEMMEPI_EXACT && sizeof(A) == 4;
+
+// Those of results of 16 bits or fewer: r is the rest to the nearest multiple of pi, n of them, and a polynomial for |r| < pi/2 + 0.006 of least largest
+// error, 2^-19.7 of the result, is all. Pi has two parts, both below what it is, lest -0 become 0.
+__device__ inline float short_wave(float x, float n, u32 is_odd) {
+    float r = fmaf(n, -1.50995803e-7f, fmaf(n, -3.1415925f, x)), z = r * r;
+    float q = fmaf(z, fmaf(z, -1.8532316e-4f, 8.31397826e-3f), -0.166658339f);
+    return __uint_as_float(__float_as_uint(r * fmaf(z, q, 1)) ^ is_odd << 31);
+}
+__device__ inline float short_sin(float x) {
+    float shifted = fmaf(x, 0.318309873f, 12582912);
+    return short_wave(x, shifted - 12582912, __float_as_uint(shifted));
+}
+__device__ inline float short_cos(float x) { // half of pi further
+    float shifted = fmaf(x, 0.318309873f, -0.5f) + 12582912;
+    return short_wave(x, shifted - 12582912 + 0.5f, ~__float_as_uint(shifted));
+}
+__device__ inline bool has_short_wave(float x, bool is_near, bool &is_far) {
+    bool is_beyond = fabsf(x) > 1e5f;
+    is_far |= is_near && is_beyond;
+    return is_near || !is_beyond;
+}
+
 // sin of -0 is -0.
 template <class A> __device__ inline A formula_sin(A x, bool is_near, bool &is_far) {
     int quarters;
+    if constexpr (HAS_SHORT_WAVES<A>)
+        if (has_short_wave(x, is_near, is_far))
+            return short_sin(x);
     A r = rest_of_turn(x, quarters, is_near, is_far), wave = wave_of_rest(r, quarters & 1);
     wave = quarters & 2 ? -wave : wave;
     return x == 0 ? x : wave;
 }
 template <class A> __device__ inline A formula_cos(A x, bool is_near, bool &is_far) {
     int quarters;
+    if constexpr (HAS_SHORT_WAVES<A>)
+        if (has_short_wave(x, is_near, is_far))
+            return short_cos(x);
     A r = rest_of_turn(x, quarters, is_near, is_far), wave = wave_of_rest(r, !(quarters & 1));
     return (quarters + 1) & 2 ? -wave : wave;
 }

@@ -59,12 +59,12 @@ static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task) {
     gpi__network_shape shape = {8, 1, 1};
     int64_t widest = gpi__widest(task);
     int backward = gpi__is_network_backward(task);
-    if (widest <= 32) {
+    if (widest <= 32)
         shape.blocks = backward ? 2 : 3;
-    } else if (!backward && widest <= 64) {
+    else if (!backward && widest <= 64)
         shape.blocks = 2;
-        shape.warps = gpi__is_plain_network(task) ? 8 : 6;
-    }
+    if (!backward && widest <= 64 && !gpi__is_plain_network(task))
+        shape.warps = 6;
     shape.row_blocks = backward ? 1 : 2;
     return shape;
 }

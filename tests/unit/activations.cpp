@@ -191,6 +191,37 @@ template <int Activation> static void activation_of_a_sum_is_as_accurate_as_it_s
         }
 }
 
+template <int Activation> static Want want_derivative(double x);
+
+#if !GEMMEPI_EXACT
+/* Of N sums with one reciprocal: each as accurate whatever the others are. */
+template <int Activation, bool Backward, int N> static void sums_together_are_as_accurate_as_they_say() {
+    for (off = -1; off <= 1; off += 2)
+        for (int i = 0; i + N <= NUMBERS; i += share) {
+            float x[N], y[N], dy[N];
+            for (int j = 0; j < N; j++)
+                x[j] = y[j] = number(j ? i * (2 * j + 1) % NUMBERS : i), dy[j] = 1;
+            activate_sums<Activation, Backward>(dy, y);
+            for (int j = 0; j < N; j++) {
+                Want w = Backward ? want_derivative<Activation>(x[j]) : want_of<Activation>(x[j]);
+                if (!isinf(x[j]))
+                    w.bound = fmax(w.bound, 0x1p-22 * fmax(1, fabs((double)x[j])));
+                CHECK_WITHIN(y[j], w, "of sums together", x[j]);
+            }
+        }
+}
+template <int Activation> static void sums_together_are_as_accurate_as_they_say() {
+    if constexpr (ENDS_TAILS<Activation>) {
+        sums_together_are_as_accurate_as_they_say<Activation, false, 2>();
+        sums_together_are_as_accurate_as_they_say<Activation, false, 4>();
+        if constexpr (Activation != GELU_TANH) {
+            sums_together_are_as_accurate_as_they_say<Activation, true, 2>();
+            sums_together_are_as_accurate_as_they_say<Activation, true, 4>();
+        }
+    }
+}
+#endif
+
 template <int Activation> static Want want_derivative(double x) {
     double terms;
     oracle_derivative(Activation, parameter_of<Activation>(), x, &terms);
@@ -350,6 +381,11 @@ static void gelu_erf_in_f64_is_within_its_bound_as_dense_as_can_be() {
 }
 
 #if GEMMEPI_EXACT
+#define RUN_TOGETHER(activation) (void)0
+#else
+#define RUN_TOGETHER(activation) RUN(sums_together_are_as_accurate_as_they_say<activation>)
+#endif
+#if GEMMEPI_EXACT
 #define RUN_F64(activation) RUN(a_gates_gradient_in_f64_is_right_where_dy_value_is_subnormal<activation>)
 #else
 #define RUN_F64(activation) (void)a_gates_gradient_in_f64_is_right_where_dy_value_is_subnormal<activation>
@@ -363,6 +399,7 @@ static void gelu_erf_in_f64_is_within_its_bound_as_dense_as_can_be() {
     RUN(activation_of_a_sum_is_as_accurate_as_it_says<activation>); \
     RUN(derivative_is_as_accurate_as_it_says<activation>);          \
     RUN(a_gates_gradients_are_as_accurate_as_they_say<activation>); \
+    RUN_TOGETHER(activation);                                       \
     RUN_F64(activation)
 #endif
 

@@ -37,4 +37,5 @@ of_precision exact -DGEMMEPI_EXACT=1
 of_precision short -DGEMMEPI_EXACT=0
 of_precision long_sums -DGEMMEPI_EXACT=0 -DGEMMEPI_LONG_SUMS=1
 compiled trig tests/unit/trig.cpp trig
+compiled trig_short tests/unit/trig.cpp trig_short -DGEMMEPI_EXACT=0
 finish

@@ -926,6 +926,7 @@ static void short_forms_are_for_what_is_stored_in_16_bits(void) {
         {"d = silu(v)", GEMMEPI_F32, 0},
         {"d = silu(v); rs = row_sum(d * d)", GEMMEPI_BF16, 0},
         {"d = silu(v); rs = row_sum(v)", GEMMEPI_BF16, 1},
+        {"d = v; rs = row_sum(cos(v))", GEMMEPI_BF16, 0},
         {"d = v + d_gelu_erf(r); o = r", GEMMEPI_F16, 1},
         {"d = stochastic(silu(v), seed); cs = column_sum(d)", GEMMEPI_BF16, 1},
     };
