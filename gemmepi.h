@@ -1062,9 +1062,9 @@ typedef struct gemmepi_pack_desc {
     int64_t ld;                        /* 0: columns */
     int64_t block_rows, block_columns; /* that have one scale and zero; 0: all */
     void *scale;                       /* NULL: 1 */
-    gemmepi_dtype scale_dtype;         /* F32 (0), F16, BF16, E4M3 or E8M0 */
+    gemmepi_dtype scale_dtype;         /* F32, F16, BF16, E4M3 or E8M0; 0 only without scale */
     void *zero;                        /* with I4, U4 and I8; NULL: 0 */
-    gemmepi_dtype zero_dtype;          /* F32 (0), F16, BF16 or I8 */
+    gemmepi_dtype zero_dtype;          /* F32, F16, BF16 or I8; 0 only without zero */
     double divisor;                    /* a second scale, of all, as NVFP4 has it; 0: 1 */
 
     /* 1: scale and zero are written. The scale is a block's amax over the largest number of dtype (I4 7, U4 15, E2M1 6, E4M3 448), with zero
@@ -11024,6 +11024,8 @@ static int gpi__is_whole_type(int dtype, double *least, double *most) {
 static gemmepi_status gpi__check_pack_scales(const gpi__packing *p) {
   const gemmepi_pack_desc *desc = p->desc;
   double least, most;
+  GPI__INVALID_IF(!p->scale || !p->zero,
+    "desc.%s_dtype is 0: say the type here, and in the operand that reads it, whose 0 is d's type", p->scale ? "zero" : "scale");
   GPI__INVALID_IF(desc->find != 0 && desc->find != 1, "desc.find is %d; accepted are 0 and 1%s", desc->find, GPI__UNINITIALISED);
   GPI__INVALID_IF(desc->find && !desc->scale, "desc.find is 1, but desc.scale, where the scales go, is NULL");
   GPI__INVALID_IF(desc->find && p->to == GEMMEPI_E8M0,
@@ -11089,8 +11091,8 @@ static gemmepi_status gpi__check_pack(const gemmepi_pack_desc *desc, gpi__packin
   p->desc = desc;
   p->from = gpi__or_else(desc->source_dtype, GEMMEPI_F32);
   p->to = (int)desc->dtype;
-  p->scale = gpi__or_else(desc->scale_dtype, GEMMEPI_F32);
-  p->zero = gpi__or_else(desc->zero_dtype, GEMMEPI_F32);
+  p->scale = desc->scale ? (int)desc->scale_dtype : GEMMEPI_F32;
+  p->zero = desc->zero ? (int)desc->zero_dtype : GEMMEPI_F32;
   p->source_ld = desc->source_ld ? desc->source_ld : desc->columns;
   p->ld = desc->ld ? desc->ld : desc->columns;
   p->block_rows = desc->block_rows && desc->block_rows < desc->rows ? desc->block_rows : desc->rows;
@@ -11100,9 +11102,9 @@ static gemmepi_status gpi__check_pack(const gemmepi_pack_desc *desc, gpi__packin
   status = gpi__check_pack_dtype("source_dtype", p->from, GPI__PACK_SOURCES);
   if (!status)
     status = gpi__check_pack_dtype("dtype", p->to, GPI__PACK_RESULTS);
-  if (!status)
+  if (!status && p->scale)
     status = gpi__check_pack_dtype("scale_dtype", p->scale, GPI__PACK_SCALES);
-  if (!status)
+  if (!status && p->zero)
     status = gpi__check_pack_dtype("zero_dtype", p->zero, GPI__PACK_ZEROS);
   if (!status)
     status = gpi__check_pack_extents(p);
@@ -11291,7 +11293,8 @@ static gemmepi_status gpi__check_without_formula(const gemmepi_operand *operands
         : value         ? "formula_value"
         : result        ? "formula_result"
         : NULL;
-  GPI__INVALID_IF(other, "desc.%s is given, but desc.formula is NULL%s", other, GPI__UNINITIALISED);
+  GPI__INVALID_IF(other, "desc.%s is given, but desc.formula%s NULL%s", other,
+    operands || operand_count ? ", desc.a.formula and desc.b.formula are" : " is", GPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 

@@ -136,9 +136,9 @@ typedef struct gemmepi_pack_desc {
     int64_t ld;                        /* 0: columns */
     int64_t block_rows, block_columns; /* that have one scale and zero; 0: all */
     void *scale;                       /* NULL: 1 */
-    gemmepi_dtype scale_dtype;         /* F32 (0), F16, BF16, E4M3 or E8M0 */
+    gemmepi_dtype scale_dtype;         /* F32, F16, BF16, E4M3 or E8M0; 0 only without scale */
     void *zero;                        /* with I4, U4 and I8; NULL: 0 */
-    gemmepi_dtype zero_dtype;          /* F32 (0), F16, BF16 or I8 */
+    gemmepi_dtype zero_dtype;          /* F32, F16, BF16 or I8; 0 only without zero */
     double divisor;                    /* a second scale, of all, as NVFP4 has it; 0: 1 */
 
     /* 1: scale and zero are written. The scale is a block's amax over the largest number of dtype (I4 7, U4 15, E2M1 6, E4M3 448), with zero

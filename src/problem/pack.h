@@ -85,6 +85,10 @@ static int gpi__is_whole_type(int dtype, double *least, double *most) {
 static gemmepi_status gpi__check_pack_scales(const gpi__packing *p) {
     const gemmepi_pack_desc *desc = p->desc;
     double least, most;
+    GPI__INVALID_IF(
+        !p->scale || !p->zero,
+        "desc.%s_dtype is 0: say the type here, and in the operand that reads it, whose 0 is d's type",
+        p->scale ? "zero" : "scale");
     GPI__INVALID_IF(desc->find != 0 && desc->find != 1, "desc.find is %d; accepted are 0 and 1%s", desc->find,
                     GPI__UNINITIALISED);
     GPI__INVALID_IF(desc->find && !desc->scale,
@@ -157,8 +161,8 @@ static gemmepi_status gpi__check_pack(const gemmepi_pack_desc *desc, gpi__packin
     p->desc = desc;
     p->from = gpi__or_else(desc->source_dtype, GEMMEPI_F32);
     p->to = (int)desc->dtype;
-    p->scale = gpi__or_else(desc->scale_dtype, GEMMEPI_F32);
-    p->zero = gpi__or_else(desc->zero_dtype, GEMMEPI_F32);
+    p->scale = desc->scale ? (int)desc->scale_dtype : GEMMEPI_F32;
+    p->zero = desc->zero ? (int)desc->zero_dtype : GEMMEPI_F32;
     p->source_ld = desc->source_ld ? desc->source_ld : desc->columns;
     p->ld = desc->ld ? desc->ld : desc->columns;
     p->block_rows = desc->block_rows && desc->block_rows < desc->rows ? desc->block_rows : desc->rows;
@@ -168,9 +172,9 @@ static gemmepi_status gpi__check_pack(const gemmepi_pack_desc *desc, gpi__packin
     status = gpi__check_pack_dtype("source_dtype", p->from, GPI__PACK_SOURCES);
     if (!status)
         status = gpi__check_pack_dtype("dtype", p->to, GPI__PACK_RESULTS);
-    if (!status)
+    if (!status && p->scale)
         status = gpi__check_pack_dtype("scale_dtype", p->scale, GPI__PACK_SCALES);
-    if (!status)
+    if (!status && p->zero)
         status = gpi__check_pack_dtype("zero_dtype", p->zero, GPI__PACK_ZEROS);
     if (!status)
         status = gpi__check_pack_extents(p);

@@ -65,7 +65,9 @@ static gemmepi_status gpi__check_without_formula(const gemmepi_operand *operands
                         : value         ? "formula_value"
                         : result        ? "formula_result"
                                         : NULL;
-    GPI__INVALID_IF(other, "desc.%s is given, but desc.formula is NULL%s", other, GPI__UNINITIALISED);
+    GPI__INVALID_IF(other, "desc.%s is given, but desc.formula%s NULL%s", other,
+                    operands || operand_count ? ", desc.a.formula and desc.b.formula are" : " is",
+                    GPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 

@@ -97,7 +97,8 @@ static void is_taken(int backward, const char *spoilt) {
 /* >>the desc */
 
 static void fields_that_go_with_a_formula_alone_are_refused_without_one(void) {
-    BOTH(desc.formula = NULL, "desc.operands is given, but desc.formula is NULL");
+    BOTH(desc.formula = NULL,
+         "desc.operands is given, but desc.formula, desc.a.formula and desc.b.formula are NULL");
     BOTH((desc.formula = NULL, desc.operands = NULL), "desc.operand_count is given");
     BOTH((desc.formula = NULL, desc.operands = NULL, desc.operand_count = 0, desc.formula_value = "x"),
          "desc.formula_value is given");

@@ -276,9 +276,9 @@ static void what_stands_beside_a_formula_is_refused(void) {
     args.residual = memory[14];
     REFUSED("args.residual is given", "operands instead", "");
     desc.formula = NULL;
-    REFUSED("desc.operands is given", "desc.formula is NULL", "");
+    REFUSED("desc.operands is given", "desc.formula, desc.a.formula and desc.b.formula are NULL", "");
     desc.formula = NULL, desc.operands = NULL;
-    REFUSED("desc.operand_count is given", "desc.formula is NULL", "");
+    REFUSED("desc.operand_count is given", "desc.formula, desc.a.formula and desc.b.formula are NULL", "");
     desc.formula = NULL, desc.operands = NULL, desc.operand_count = 0, desc.formula_value = "x";
     REFUSED("desc.formula_value is given", "desc.formula is NULL", "");
     desc.formula = NULL, desc.operands = NULL, desc.operand_count = 0;

@@ -24,6 +24,7 @@ static void start(void) {
         source[i] = (float)((i * 37 % 101 - 50) * ldexp(1, i / LD % 5 - 5));
     desc.rows = ROWS, desc.columns = COLUMNS, desc.source = source, desc.source_ld = LD;
     desc.packed = packed, desc.ld = PACKED_LD;
+    desc.scale_dtype = desc.zero_dtype = GEMMEPI_F32;
 }
 
 /* >>what is stored, decoded by hand */
@@ -296,8 +297,14 @@ static void what_cannot_be_packed_is_refused(void) {
     REFUSED("desc.dtype is F32 (1); accepted here: ", desc.dtype = GEMMEPI_F32);
     REFUSED("desc.dtype is no gemmepi_dtype (99)", desc.dtype = (gemmepi_dtype)99);
     REFUSED("desc.source_dtype is I64 (9); accepted here: F32", desc.source_dtype = GEMMEPI_I64);
-    REFUSED("desc.scale_dtype is I8 (7); accepted here: F32", desc.scale_dtype = GEMMEPI_I8);
-    REFUSED("desc.zero_dtype is U4 (11); accepted here: F32", desc.zero_dtype = GEMMEPI_U4);
+    REFUSED("desc.scale_dtype is I8 (7); accepted here: F32",
+            (desc.scale = scales, desc.scale_dtype = GEMMEPI_I8));
+    REFUSED("desc.zero_dtype is U4 (11); accepted here: F32",
+            (desc.zero_dtype = GEMMEPI_U4, desc.zero = zeros));
+    REFUSED("desc.scale_dtype is 0: say the type here, and in the operand",
+            (desc.scale = scales, desc.scale_dtype = GEMMEPI_DTYPE_DEFAULT));
+    REFUSED("desc.zero_dtype is 0: say the type",
+            (desc.zero = zeros, desc.zero_dtype = GEMMEPI_DTYPE_DEFAULT));
     REFUSED("desc.rows is -1", desc.rows = -1);
     REFUSED("desc.columns is -2", desc.columns = -2);
     REFUSED("desc.columns is 11; of I4 a byte has two", desc.columns = 11);
