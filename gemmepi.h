@@ -268,7 +268,7 @@ typedef enum gemmepi_dtype {
     GEMMEPI_I64 = 9, /* operands of formulas that are only read: labels, seeds; and so are all below   */
 
     /* Four bits: two elements a byte, the first in the lower half, along the axis that is contiguous in memory, on which extents, ld,
-       strides and periods are even. ld and strides count elements. Of operands of the kind FULL. */
+       strides and periods are even. ld and strides count elements. Of operands of the kinds FULL and BLOCKED. */
     GEMMEPI_I4 = 10,   /* -8 to 7                                                                        */
     GEMMEPI_U4 = 11,   /* 0 to 15                                                                        */
     GEMMEPI_E2M1 = 12, /* fp4 of 2 exponent bits and 1 of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and these with a sign */
@@ -962,8 +962,9 @@ typedef struct gemmepi_linear_args {
    from 0 and p from 2 to 16, both numbers of the text, and parts(a, b, c) joins three, or as many as it is given; widths are n / p and p n
    then. A formula has two widths at most and divides columns in one way. column and columns count in the wider of the two.
    table[index] is an element of an operand: of one PER_ROW or PER_COLUMN the index-th, of one FULL (in row-major order) the row's with index
-   in place of the column. The index is a whole number: an operand in I32 or I64, row and so on, or a number of the text; with results in I32
-   any expression. Where there is no such element it is 0, and nothing is read. A table has m or n elements or, if more or less, its period.
+   in place of the column. The index is a whole number: an operand in I32 or I64, one in I8, I4 or U4 without a scale (of a text that makes a or b also
+   a or b itself), row and so on, or a number of the text; with results in I32 any expression. Where there is no such element it is 0, and nothing
+   is read. A table has m or n elements or, if more or less, its period.
    Reductions: row_sum row_mean row_max row_min row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_min
    column_logsumexp column_argmax, all_sum all_max. row_sum(x, w), row_mean(x, w), row_max(x, w) and row_min(x, w) are of each group of w columns,
    a multiple of 8 in the text that x's columns are a multiple of: the output is BLOCKED, with block_rows 1 and block_columns w. In column-major
@@ -1020,7 +1021,7 @@ typedef struct gemmepi_operand {
     gemmepi_operand_kind kind; /* never 0 */
     gemmepi_width width;       /* of PER_COLUMN, FULL and BLOCKED */
 
-    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32, I64, E8M0 and, FULL, I4, U4 and E2M1. 0: d's, BF16 where d is fp8; for reductions
+    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32, I64, E8M0 and, FULL or BLOCKED, I4, U4 and E2M1. 0: d's, BF16 where d is fp8; for reductions
        F32 (F64), for row_argmax and column_argmax I32 */
     gemmepi_dtype dtype;
     int output;                        /* 1: the formula assigns it */
@@ -3572,7 +3573,7 @@ static int gpi__dtype_is_known(gemmepi_dtype dtype) {
 /* What follows a sentence that refuses a type that is only read. */
 static const char *gpi__where_it_goes(int dtype) {
   return gpi__is_packed(dtype)
-       ? "; types of 4 bits are for operands of the kind FULL that a formula reads, and for "
+       ? "; types of 4 bits are for operands of the kinds FULL and BLOCKED that a formula reads, and for "
         "a and b with a formula of their own"
      : gpi__is_only_read(dtype) ? "; it is for operands that a formula reads"
         : "";
@@ -4519,6 +4520,7 @@ typedef struct gpi__formula_desc {
   int without_value; /* 1: there is no v */
   int without_result; /* 1: there is no D */
   int is_of_operand; /* 1: the text makes an operand: an expression ends it, which is D */
+  gemmepi_dtype stored; /* and what the value is stored in without a scale; 0: not known */
   int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
   gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
   int of_any_type; /* 1: it may be run in F64, though accumulator is F32: numbers are those of F64 */
@@ -5399,7 +5401,7 @@ static unsigned gpi__types_of_operand(const gpi__formula_desc *desc, const gemme
     return whole | 1u << GEMMEPI_F64;
   if (!operand->output)
     whole |= 1u << GEMMEPI_E8M0;
-  if (!operand->output && operand->kind == GEMMEPI_FULL)
+  if (!operand->output && operand->kind >= GEMMEPI_FULL)
     whole |= 1u << GEMMEPI_I4 | 1u << GEMMEPI_U4 | 1u << GEMMEPI_E2M1;
   return whole | 1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 |
      1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8;
@@ -6171,6 +6173,21 @@ static const char *gpi__no_table(const gpi__formula_desc *desc, const gemmepi_op
   return NULL;
 }
 
+/* Whether it is read in I8, I4 or U4 as it is stored: a whole number, though not compared as one. */
+static int gpi__is_read_whole(const gpi__graph *graph, const gpi__node *node) {
+  const gemmepi_operand *operand;
+  gemmepi_dtype dtype = graph->desc->stored;
+  if (node->op == GPI__OP_PART)
+    node = &graph->nodes[node->args[0]];
+  if (node->op == GPI__OP_OPERAND) {
+    operand = &graph->desc->operands[node->place];
+    dtype = operand->scale.mode ? GEMMEPI_DTYPE_DEFAULT : operand->dtype;
+  } else if (node->op != GPI__OP_VALUE) {
+    return 0;
+  }
+  return dtype == GEMMEPI_I8 || dtype == GEMMEPI_I4 || dtype == GEMMEPI_U4;
+}
+
 /* table[index], of which the name has been read and '[' taken. */
 static int gpi__look_up(gpi__parser *p, size_t at, size_t length) {
   const gpi__formula_desc *desc = p->graph->desc;
@@ -6191,9 +6208,10 @@ static int gpi__look_up(gpi__parser *p, size_t at, size_t length) {
   index = gpi__expression(p, 1);
   if (index < 0 || gpi__want(p, "]", "an operator or the ']' behind an index") < 0)
     return -1;
-  if (!gpi__is_whole_node(&p->graph->nodes[index], (int)desc->accumulator))
-    return gpi__refuse(p, where, "an index is a whole number: an operand in I32 or I64, row, column or item, an "
-      "extent, or a number in the text");
+  if (!gpi__is_whole_node(&p->graph->nodes[index], (int)desc->accumulator) &&
+    !gpi__is_read_whole(p->graph, &p->graph->nodes[index]))
+    return gpi__refuse(p, where, "an index is a whole number: an operand in I32, I64 or, without a scale, I8, I4 or "
+      "U4, row, column or item, an extent, or a number in the text");
   node = gpi__node_of(GPI__OP_LOOK_UP, index, -1, -1);
   node.place = (int16_t)i;
   return gpi__apply(p, at, desc->operands[i].name, &node);
@@ -8788,9 +8806,14 @@ static void gpi__emit_quotient(const gpi__emitter *e, const gpi__node *node, int
 }
 
 static void gpi__emit_look_up(const gpi__emitter *e, const gpi__node *node, int member) {
-  gpi__append(e->out, "in.b%d[", node->place);
+  const gpi__node *nodes = e->formula->nodes, *index = &nodes[node->args[0]];
+  int is_number; /* of 8 bits or 4 */
+  if (index->op == GPI__OP_PART)
+    index = &nodes[index->args[0]];
+  is_number = !e->is_whole && index->op != GPI__OP_NUMBER && index->type == GPI__OF_NUMBERS;
+  gpi__append(e->out, is_number ? "in.b%d[int(" : "in.b%d[", node->place);
   gpi__emit_argument(e, node->args[0], member, GPI__AS_READ);
-  gpi__append(e->out, "]");
+  gpi__append(e->out, is_number ? ")]" : "]");
 }
 
 static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
@@ -9798,7 +9821,7 @@ static gemmepi_status gpi__check_packed(const gpi__view *view, const char *who, 
 
 /* The same of an operand, which may have a period. */
 static gemmepi_status gpi__check_packed_operand(const gpi__kept_formula *kept, const gemmepi_operand *given, int i) {
-  int64_t period = kept->placed.operands[i].column_period;
+  int64_t period = given->kind == GEMMEPI_BLOCKED ? 0 : kept->placed.operands[i].column_period;
   char who[32], of[80];
   GPI__INVALID_IF(gpi__is_packed(kept->views[i].dtype) && period % 2,
     "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are even numbers",
@@ -11576,6 +11599,7 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
   from.value = gpi__operand_names[i];
   from.result = i == GPI__A ? "op(A)" : "op(B)"; /* as explain prints it */
   from.without_result = from.is_of_operand = 1;
+  from.stored = matrix->scale.mode ? GEMMEPI_DTYPE_DEFAULT : gpi__stored_dtype(desc, i);
   from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
   from.d = gpi__multiplied_dtype(desc, i);
   from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
@@ -17135,10 +17159,10 @@ static const gpi__source gpi__sources[] = {
 "to[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\n",
 "DEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n"
 "};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\nreturn to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nconst Type*data=line_from<Type>(operand.data,item_start<Number>(p,place));\nif(Kind==kind::FULL)\ndata=line_from<Type>(data,(Periods&1?within(place.row,operand.row_period):place.row)*operand.ld);\nreturn{data,place.valid?operand.column_period:0,Kind==kind::PER_ROW?operand.ld:column_step<Number>(place),\n(GEMMEPI_SCALED>>Number&1)!=0? *operand.scale:1};\n}\n\n\ntemplate<int Members,bool In_one_block,class Type>\nDEVICE void load_blocks(const Type*line,long long block,long long step,long long units,const Place&place,\nRead<Type>(&to)[Members][UNITS]){\n"
-"constexpr bool is_one=In_one_block&&(Members==1||(ALIGNED&& !ALTERNATES));\n#pragma unroll\nfor(int member=0;member<Members;member++)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(is_one&&i>0)\nto[member][i]=to[member][0];\nelse\nto[member][i]=i<place.valid?read_as(line[through(column_of<Members>(units,place.unit+i,member),block)*step])\n:Read<Type>(0);\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\ntemplate<bool Exists,class X>struct Held{\ntypedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n"
+"constexpr bool is_one=In_one_block&&(Members==1||(ALIGNED&& !ALTERNATES));\n#pragma unroll\nfor(int member=0;member<Members;member++)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(is_one&&i>0)\nto[member][i]=to[member][0];\nelse\nto[member][i]=i<place.valid?read_as(element_of(line,through(column_of<Members>(units,place.unit+i,member),block)*step))\n:Read<Type>(0);\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\ntemplate<bool Exists,class X>struct Held{\ntypedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n"
 "template<int Members,class Type>struct Elements{\nRead<Type>at[Members][UNITS];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,IN_BLOCKS=Kind==kind::BLOCKED&&(Periods&2)!=0;\nstatic constexpr bool IS_FULL=Kind==kind::FULL||(Kind==kind::BLOCKED&& !IN_BLOCKS),HAS_COLUMNS=IS_FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<IN_BLOCKS,Elements<Members,Type>>::type elements;\ntypename Held<!HAS_COLUMNS&& !IN_BLOCKS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>(line_from<Type>(line_from<Type>(operand.data,item_start<Number>(p,place)),row*operand.ld),\n"
 "operand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n",
-"__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row= !(Periods&1)?place.row:Kind==kind::BLOCKED?through(place.row,operand.row_period):within(place.row,operand.row_period);\nif constexpr(IS_FULL)\nload_line(p,place,row);\nif constexpr(IN_BLOCKS)\nload_blocks<Members,(Periods&4)!=0>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,elements.at);\nif constexpr(Kind==kind::PER_ROW)\n"
+"__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row= !(Periods&1)?place.row:Kind==kind::BLOCKED?through(place.row,operand.row_period):within(place.row,operand.row_period);\nif constexpr(IS_FULL)\nload_line(p,place,row);\nif constexpr(IN_BLOCKS)\nload_blocks<Members,(Periods&4)!=0>(line_from<Type>(line_from<Type>(operand.data,item_start<Number>(p,place)),row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,elements.at);\nif constexpr(Kind==kind::PER_ROW)\n"
 "one=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif constexpr(IN_BLOCKS)\nx[i/UNITS][i%UNITS]=scaled(elements.at[i/UNITS][i%UNITS]);\nelse\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 {"trig.cuh",
 {
@@ -28093,7 +28117,7 @@ static int gpi__made_in_words(const gpi__kept_formula *made, int i, int alignmen
     bits |= view->ld * size;
   else
     bits |= view->length * size;
-  return (bits | alignment) % 4 == 0 && view->bits >= 8;
+  return (bits | alignment) % 4 == 0;
 }
 
 static const char *gpi__made_operand_rule(const gpi__kept_formula *made, int i, int alignment) {
@@ -28102,8 +28126,9 @@ static const char *gpi__made_operand_rule(const gpi__kept_formula *made, int i, 
   int64_t rows = gpi__made_rows(placed, i);
   if (!o->used || o->kind == GEMMEPI_NUMBER)
     return NULL;
-  if (o->used != GPI__BY_PLACE || o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64 || placed->operands[i].scale)
-    return "the operands of b's formula are no tables, no I32 or I64, and have no scale";
+  if (o->used != GPI__BY_PLACE || o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64 ||
+    gpi__is_packed(o->dtype) || placed->operands[i].scale)
+    return "the operands of b's formula are no tables, no I32, I64 or 4 bits, and have no scale";
   if (o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL || (o->kind == GEMMEPI_PER_ROW && placed->operands[i].row_period))
     return "an operand of b's formula changes with each k, or repeats";
   if (rows && (rows < 16 || (rows & (rows - 1) && rows % 1024)))

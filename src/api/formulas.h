@@ -36,8 +36,9 @@
    from 0 and p from 2 to 16, both numbers of the text, and parts(a, b, c) joins three, or as many as it is given; widths are n / p and p n
    then. A formula has two widths at most and divides columns in one way. column and columns count in the wider of the two.
    table[index] is an element of an operand: of one PER_ROW or PER_COLUMN the index-th, of one FULL (in row-major order) the row's with index
-   in place of the column. The index is a whole number: an operand in I32 or I64, row and so on, or a number of the text; with results in I32
-   any expression. Where there is no such element it is 0, and nothing is read. A table has m or n elements or, if more or less, its period.
+   in place of the column. The index is a whole number: an operand in I32 or I64, one in I8, I4 or U4 without a scale (of a text that makes a or b also
+   a or b itself), row and so on, or a number of the text; with results in I32 any expression. Where there is no such element it is 0, and nothing
+   is read. A table has m or n elements or, if more or less, its period.
    Reductions: row_sum row_mean row_max row_min row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_min
    column_logsumexp column_argmax, all_sum all_max. row_sum(x, w), row_mean(x, w), row_max(x, w) and row_min(x, w) are of each group of w columns,
    a multiple of 8 in the text that x's columns are a multiple of: the output is BLOCKED, with block_rows 1 and block_columns w. In column-major
@@ -94,7 +95,7 @@ typedef struct gemmepi_operand {
     gemmepi_operand_kind kind; /* never 0 */
     gemmepi_width width;       /* of PER_COLUMN, FULL and BLOCKED */
 
-    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32, I64, E8M0 and, FULL, I4, U4 and E2M1. 0: d's, BF16 where d is fp8; for reductions
+    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32, I64, E8M0 and, FULL or BLOCKED, I4, U4 and E2M1. 0: d's, BF16 where d is fp8; for reductions
        F32 (F64), for row_argmax and column_argmax I32 */
     gemmepi_dtype dtype;
     int output;                        /* 1: the formula assigns it */

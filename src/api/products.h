@@ -17,7 +17,7 @@ typedef enum gemmepi_dtype {
     GEMMEPI_I64 = 9, /* operands of formulas that are only read: labels, seeds; and so are all below   */
 
     /* Four bits: two elements a byte, the first in the lower half, along the axis that is contiguous in memory, on which extents, ld,
-       strides and periods are even. ld and strides count elements. Of operands of the kind FULL. */
+       strides and periods are even. ld and strides count elements. Of operands of the kinds FULL and BLOCKED. */
     GEMMEPI_I4 = 10,   /* -8 to 7                                                                        */
     GEMMEPI_U4 = 11,   /* 0 to 15                                                                        */
     GEMMEPI_E2M1 = 12, /* fp4 of 2 exponent bits and 1 of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and these with a sign */

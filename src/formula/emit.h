@@ -223,9 +223,14 @@ static void gpi__emit_quotient(const gpi__emitter *e, const gpi__node *node, int
 }
 
 static void gpi__emit_look_up(const gpi__emitter *e, const gpi__node *node, int member) {
-    gpi__append(e->out, "in.b%d[", node->place);
+    const gpi__node *nodes = e->formula->nodes, *index = &nodes[node->args[0]];
+    int is_number; /* of 8 bits or 4 */
+    if (index->op == GPI__OP_PART)
+        index = &nodes[index->args[0]];
+    is_number = !e->is_whole && index->op != GPI__OP_NUMBER && index->type == GPI__OF_NUMBERS;
+    gpi__append(e->out, is_number ? "in.b%d[int(" : "in.b%d[", node->place);
     gpi__emit_argument(e, node->args[0], member, GPI__AS_READ);
-    gpi__append(e->out, "]");
+    gpi__append(e->out, is_number ? ")]" : "]");
 }
 
 static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {

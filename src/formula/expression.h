@@ -245,6 +245,21 @@ static const char *gpi__no_table(const gpi__formula_desc *desc, const gemmepi_op
     return NULL;
 }
 
+/* Whether it is read in I8, I4 or U4 as it is stored: a whole number, though not compared as one. */
+static int gpi__is_read_whole(const gpi__graph *graph, const gpi__node *node) {
+    const gemmepi_operand *operand;
+    gemmepi_dtype dtype = graph->desc->stored;
+    if (node->op == GPI__OP_PART)
+        node = &graph->nodes[node->args[0]];
+    if (node->op == GPI__OP_OPERAND) {
+        operand = &graph->desc->operands[node->place];
+        dtype = operand->scale.mode ? GEMMEPI_DTYPE_DEFAULT : operand->dtype;
+    } else if (node->op != GPI__OP_VALUE) {
+        return 0;
+    }
+    return dtype == GEMMEPI_I8 || dtype == GEMMEPI_I4 || dtype == GEMMEPI_U4;
+}
+
 /* table[index], of which the name has been read and '[' taken. */
 static int gpi__look_up(gpi__parser *p, size_t at, size_t length) {
     const gpi__formula_desc *desc = p->graph->desc;
@@ -265,10 +280,12 @@ static int gpi__look_up(gpi__parser *p, size_t at, size_t length) {
     index = gpi__expression(p, 1);
     if (index < 0 || gpi__want(p, "]", "an operator or the ']' behind an index") < 0)
         return -1;
-    if (!gpi__is_whole_node(&p->graph->nodes[index], (int)desc->accumulator))
-        return gpi__refuse(p, where,
-                           "an index is a whole number: an operand in I32 or I64, row, column or item, an "
-                           "extent, or a number in the text");
+    if (!gpi__is_whole_node(&p->graph->nodes[index], (int)desc->accumulator) &&
+        !gpi__is_read_whole(p->graph, &p->graph->nodes[index]))
+        return gpi__refuse(
+            p, where,
+            "an index is a whole number: an operand in I32, I64 or, without a scale, I8, I4 or "
+            "U4, row, column or item, an extent, or a number in the text");
     node = gpi__node_of(GPI__OP_LOOK_UP, index, -1, -1);
     node.place = (int16_t)i;
     return gpi__apply(p, at, desc->operands[i].name, &node);

@@ -48,6 +48,7 @@ typedef struct gpi__formula_desc {
     int without_value;          /* 1: there is no v */
     int without_result;         /* 1: there is no D */
     int is_of_operand;          /* 1: the text makes an operand: an expression ends it, which is D */
+    gemmepi_dtype stored;       /* and what the value is stored in without a scale; 0: not known */
     int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
     gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
     int of_any_type; /* 1: it may be run in F64, though accumulator is F32: numbers are those of F64 */

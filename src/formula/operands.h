@@ -136,7 +136,7 @@ static unsigned gpi__types_of_operand(const gpi__formula_desc *desc, const gemme
         return whole | 1u << GEMMEPI_F64;
     if (!operand->output)
         whole |= 1u << GEMMEPI_E8M0;
-    if (!operand->output && operand->kind == GEMMEPI_FULL)
+    if (!operand->output && operand->kind >= GEMMEPI_FULL)
         whole |= 1u << GEMMEPI_I4 | 1u << GEMMEPI_U4 | 1u << GEMMEPI_E2M1;
     return whole | 1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 |
            1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8;

@@ -195,7 +195,7 @@ __device__ inline void load_blocks(const Type *line, long long block, long long 
             if (is_one && i > 0)
                 to[member][i] = to[member][0];
             else
-                to[member][i] = i < place.valid ? read_as(line[through(column_of<Members>(units, place.unit + i, member), block) * step])
+                to[member][i] = i < place.valid ? read_as(element_of(line, through(column_of<Members>(units, place.unit + i, member), block) * step))
                                                 : Read<Type>(0);
 }
 
@@ -261,7 +261,7 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
         if constexpr (IS_FULL)
             load_line(p, place, row);
         if constexpr (IN_BLOCKS)
-            load_blocks<Members, (Periods & 4) != 0>((const Type *)operand.data + item_start<Number>(p, place) + row * operand.ld,
+            load_blocks<Members, (Periods & 4) != 0>(line_from<Type>(line_from<Type>(operand.data, item_start<Number>(p, place)), row * operand.ld),
                                                      operand.column_period, column_step<Number>(place), p.units, place, elements.at);
         if constexpr (Kind == kind::PER_ROW)
             one = place.valid ? scaled(read_as(((const Type *)operand.data)[item_start<Number>(p, place) + row * operand.ld])) : Read<Type>(0);

@@ -94,7 +94,7 @@ static int gpi__dtype_is_known(gemmepi_dtype dtype) {
 /* What follows a sentence that refuses a type that is only read. */
 static const char *gpi__where_it_goes(int dtype) {
     return gpi__is_packed(dtype)
-               ? "; types of 4 bits are for operands of the kind FULL that a formula reads, and for "
+               ? "; types of 4 bits are for operands of the kinds FULL and BLOCKED that a formula reads, and for "
                  "a and b with a formula of their own"
            : gpi__is_only_read(dtype) ? "; it is for operands that a formula reads"
                                       : "";

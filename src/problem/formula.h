@@ -136,7 +136,7 @@ static gemmepi_status gpi__check_packed(const gpi__view *view, const char *who, 
 /* The same of an operand, which may have a period. */
 static gemmepi_status gpi__check_packed_operand(const gpi__kept_formula *kept, const gemmepi_operand *given,
                                                 int i) {
-    int64_t period = kept->placed.operands[i].column_period;
+    int64_t period = given->kind == GEMMEPI_BLOCKED ? 0 : kept->placed.operands[i].column_period;
     char who[32], of[80];
     GPI__INVALID_IF(gpi__is_packed(kept->views[i].dtype) && period % 2,
                     "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are "

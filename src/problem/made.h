@@ -217,6 +217,7 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
     from.value = gpi__operand_names[i];
     from.result = i == GPI__A ? "op(A)" : "op(B)"; /* as explain prints it */
     from.without_result = from.is_of_operand = 1;
+    from.stored = matrix->scale.mode ? GEMMEPI_DTYPE_DEFAULT : gpi__stored_dtype(desc, i);
     from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
     from.d = gpi__multiplied_dtype(desc, i);
     from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;

@@ -421,9 +421,9 @@ static void tensors_of_4_bits_have_whole_bytes(void) {
     tensors[X].dtype = GEMMEPI_I4, pointers[X] = memory[0];
     REFUSED("args.y", "overlaps args.operands[0] (of x)", "");
     tensors[GAIN].dtype = GEMMEPI_I4;
-    REFUSED("desc.operands[2].tensor.dtype (of gain) is I4", "accepted here", "of the kind FULL");
+    REFUSED("desc.operands[2].tensor.dtype (of gain) is I4", "accepted here", "of the kinds FULL");
     y.dtype = GEMMEPI_E2M1;
-    REFUSED("y.dtype is E2M1", "accepted are F32", "of the kind FULL");
+    REFUSED("y.dtype is E2M1", "accepted are F32", "of the kinds FULL");
     y.dtype = GEMMEPI_E8M0;
     REFUSED("y.dtype is E8M0", "accepted are F32", "");
     tensors[GAIN].dtype = GEMMEPI_E8M0;

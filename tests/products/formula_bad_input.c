@@ -233,9 +233,9 @@ static void types_that_are_only_read_go_nowhere_else(void) {
     start();
     operands[GAIN].dtype = GEMMEPI_I4;
     REFUSED("desc.operands[2].dtype (of gain) is I4 (10)", "accepted here: F32",
-            "types of 4 bits are for operands of the kind FULL that a formula reads");
+            "types of 4 bits are for operands of the kinds FULL and BLOCKED that a formula reads");
     operands[COPY].dtype = GEMMEPI_U4;
-    REFUSED("desc.operands[6].dtype (of copy) is U4", "accepted here", "of the kind FULL");
+    REFUSED("desc.operands[6].dtype (of copy) is U4", "accepted here", "of the kinds FULL");
     operands[COPY].dtype = GEMMEPI_E8M0;
     REFUSED("desc.operands[6].dtype (of copy) is E8M0", "accepted here", "");
     operands[UP].dtype = GEMMEPI_E8M0, operands[UP].scale.mode = GEMMEPI_SCALE_TENSOR;
@@ -247,7 +247,7 @@ static void types_that_are_only_read_go_nowhere_else(void) {
     desc.d.dtype = GEMMEPI_E8M0;
     REFUSED("desc.d.dtype is E8M0", "accepted: F32", "; it is for operands that a formula reads");
     desc.c.dtype = GEMMEPI_U4, args.c = memory[14], args.beta = &number;
-    REFUSED("desc.c.dtype is U4", "accepted: F32", "; types of 4 bits are for operands of the kind FULL");
+    REFUSED("desc.c.dtype is U4", "accepted: F32", "; types of 4 bits are for operands of the kinds FULL");
     operands[GAIN].dtype = GEMMEPI_E8M0, operands[RSTD].dtype = GEMMEPI_E8M0,
     operands[SCALE].dtype = GEMMEPI_E8M0;
     TAKEN();

@@ -153,8 +153,11 @@ static void draw_operands(draw *w, int which, rng *random) {
             o->block_rows = o->block_columns = i == OF_BLOCK;
             continue;
         }
-        *t = drawn_tensor(random, dtypes[rng_below(random, 4)], lines, length, w->batch,
-                          rng_one_in(random, 2));
+        *t = drawn_tensor(random,
+                          i == OF_BLOCK && length % 2 == 0 && rng_one_in(random, 2)
+                              ? GEMMEPI_I4
+                              : dtypes[rng_below(random, 4)],
+                          lines, length, w->batch, rng_one_in(random, 2));
         o->dtype = t->dtype, o->batch_stride = t->stride, o->ld = has_lines ? t->ld : 0;
         if (i == OF_BLOCK)
             o->block_rows = s->block[0], o->block_columns = s->block[1];

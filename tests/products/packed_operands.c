@@ -242,10 +242,15 @@ static void products_read_operands_of_4_bits(void) {
 
 /* >>tensors */
 
-enum { DENSE, BESIDE_TURNED, WIDE, REPEATED, BACKWARDS, SHORT_PERIOD, LAYOUTS };
+enum { DENSE, BESIDE_TURNED, WIDE, REPEATED, BACKWARDS, SHORT_PERIOD, OF_BLOCKS, LAYOUTS };
 static const char *const tensor_texts[LAYOUTS] = {
-    "d = w * s + x", "d = w * s + x",         "d = left(w) * s + right(w)",
-    "d = w * s + x", "d = w * s + (x + row)", "d = w * s + x"};
+    "d = w * s + x", "d = w * s + x", "d = left(w) * s + right(w)", "d = w * s + x", "d = w * s + (x + row)",
+    "d = w * s + x", "d = w * s + x"};
+
+/* Of OF_BLOCKS: columns of a block of two rows. */
+static int block_of(gemmepi_dtype dtype) {
+    return dtype == GEMMEPI_U4 ? 7 : 1;
+}
 
 /* y, x and w of [2, ROWS, COLUMNS], s [2, ROWS, 1]; x's and y's elements are where at() says. */
 enum { ROWS = 5, COLUMNS = 14 };
@@ -260,7 +265,9 @@ static double w_of_tensor(int layout, gemmepi_dtype dtype, int item, int row, in
                  : layout == REPEATED     ? item * COLUMNS + column
                  : layout == BACKWARDS    ? (item * ROWS + (ROWS - 1 - row)) * COLUMNS + column
                  : layout == SHORT_PERIOD ? (item * ROWS + row) * 4 + column % 4
-                                          : (item * ROWS + row) * COLUMNS + column;
+                 : layout == OF_BLOCKS
+                     ? (item * 3 + row / 2) * COLUMNS / block_of(dtype) + column / block_of(dtype)
+                     : (item * ROWS + row) * COLUMNS + column;
     return element_in(w_bytes, dtype, at);
 }
 
@@ -285,6 +292,7 @@ static void run_tensors(int layout, gemmepi_dtype dtype) {
     static int64_t turned[3] = {ROWS * COLUMNS, 1, ROWS},
                    gaps[3] = {ROWS * (2 * COLUMNS + 2), 2 * COLUMNS + 2, 1},
                    backwards[3] = {ROWS * COLUMNS, -COLUMNS, 1};
+    int64_t blocked[3] = {2, 3, COLUMNS / block_of(dtype)};
     gemmepi_tensor y, x, w, s;
     gemmepi_operand operands[3];
     gemmepi_elementwise_desc desc;
@@ -305,6 +313,9 @@ static void run_tensors(int layout, gemmepi_dtype dtype) {
         w.stride = backwards, w.offset = (ROWS - 1) * COLUMNS * (dtype == GEMMEPI_E8M0 ? 2 : 1) / 2;
     operands[0].name = "w", operands[0].kind = GEMMEPI_FULL, operands[0].tensor = &w;
     operands[0].column_period = layout == SHORT_PERIOD ? 4 : 0;
+    if (layout == OF_BLOCKS)
+        w.shape = blocked, operands[0].kind = GEMMEPI_BLOCKED, operands[0].block_rows = 2,
+        operands[0].block_columns = block_of(dtype);
     operands[1].name = "s", operands[1].kind = GEMMEPI_PER_ROW, operands[1].tensor = &s;
     operands[2].name = "x", operands[2].kind = GEMMEPI_FULL, operands[2].tensor = &x;
     desc.y = &y, desc.formula = tensor_texts[layout], desc.operands = operands;

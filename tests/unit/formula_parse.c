@@ -348,7 +348,7 @@ static void wrong_counts_and_names_are_refused_with_their_place(void) {
 
 static void what_is_read_by_index_and_by_what_is_refused_with_its_place(void) {
     static const char wholly[] =
-        "an index is a whole number: an operand in I32 or I64, row, column or item, an "
+        "an index is a whole number: an operand in I32, I64 or, without a scale, I8, I4 or U4, row, column or item, an "
         "extent, or a number in the text";
     static const refusal refusals[] = {
         {"d = cw[v]", 8, wholly},
@@ -381,6 +381,44 @@ static void what_is_read_by_index_and_by_what_is_refused_with_its_place(void) {
     size_t i;
     for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
+}
+
+/* A text of b, whose value is stored in a type: book[b], and of its parts. */
+static void what_is_stored_in_whole_numbers_of_8_bits_or_4_is_an_index(void) {
+    static const struct {
+        const char *text;
+        gemmepi_dtype stored, code;
+        int scaled, accepted;
+    } cases[] = {{"book[b]", GEMMEPI_U4, GEMMEPI_F32, 0, 1},
+                 {"book[b]", GEMMEPI_I4, GEMMEPI_F32, 0, 1},
+                 {"book[even(b)] + book[odd(b)]", GEMMEPI_I8, GEMMEPI_F32, 0, 1},
+                 {"b * book[code]", GEMMEPI_F16, GEMMEPI_I8, 0, 1},
+                 {"b * book[code]", GEMMEPI_F16, GEMMEPI_U4, 0, 1},
+                 {"b * book[code]", GEMMEPI_F16, GEMMEPI_I8, 1, 0},
+                 {"b * book[code]", GEMMEPI_U4, GEMMEPI_F16, 0, 0},
+                 {"book[b]", GEMMEPI_E2M1, GEMMEPI_U4, 0, 0},
+                 {"book[b]", GEMMEPI_DTYPE_DEFAULT, GEMMEPI_U4, 0, 0},
+                 {"book[b + 1]", GEMMEPI_U4, GEMMEPI_U4, 0, 0},
+                 {"book[-b]", GEMMEPI_I8, GEMMEPI_U4, 0, 0}};
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gemmepi_operand operands[2];
+    gpi__formula_desc from;
+    size_t i;
+    memset(operands, 0, sizeof operands), memset(&from, 0, sizeof from);
+    operands[0].name = "book", operands[0].kind = GEMMEPI_PER_COLUMN, operands[0].column_period = 16;
+    operands[1].name = "code", operands[1].kind = GEMMEPI_FULL;
+    from.operands = operands, from.operand_count = 2, from.value = "b", from.result = "op(B)";
+    from.without_result = from.is_of_operand = 1, from.accumulator = GEMMEPI_F32, from.d = GEMMEPI_BF16;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *formula = NULL;
+        gemmepi_status status;
+        from.text = cases[i].text, from.stored = cases[i].stored, operands[1].dtype = cases[i].code;
+        operands[1].scale.mode = cases[i].scaled ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
+        status = gpi__parse_formula(&allocator, &from, &formula);
+        CHECK(status == (cases[i].accepted ? GEMMEPI_OK : GEMMEPI_INVALID_ARGUMENT), "%s: %s", cases[i].text,
+              gemmepi_last_error());
+        gpi__delete(&allocator, formula);
+    }
 }
 
 static void in_column_major_order_vectors_alone_are_read_by_index(void) {
@@ -799,7 +837,7 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("dtype (of r) is I64 (9)", one_operand.dtype = GEMMEPI_I64, one_operand.output = 1);
     REFUSED(
         "dtype (of r) is I4 (10); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32, I64, E8M0; types of 4 bits are for "
-        "operands of the kind FULL that a formula reads",
+        "operands of the kinds FULL and BLOCKED that a formula reads",
         one_operand.dtype = GEMMEPI_I4, one_operand.kind = GEMMEPI_PER_ROW);
     REFUSED("dtype (of r) is E2M1 (12); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32; types of 4 bits",
             one_operand.dtype = GEMMEPI_E2M1, one_operand.output = 1);
@@ -1082,6 +1120,7 @@ int main(void) {
     RUN(comparisons_of_what_was_compared_are_accepted_in_parentheses);
     RUN(wrong_counts_and_names_are_refused_with_their_place);
     RUN(what_is_read_by_index_and_by_what_is_refused_with_its_place);
+    RUN(what_is_stored_in_whole_numbers_of_8_bits_or_4_is_an_index);
     RUN(in_column_major_order_vectors_alone_are_read_by_index);
     RUN(names_of_other_languages_are_refused_with_those_of_this_one);
     RUN(what_is_meant_by_names_of_other_languages_is_accepted);

@@ -706,16 +706,21 @@ static void weights_of_4_bits_are_made_in_registers_where_that_is_less(void) {
         int64_t m;
         int stored_along_k, flags, arch, group;
         int is_made;
-    } cases[] = {{1, 1, 0, 90, 128, 1},     {128, 1, 0, 90, 32, 1}, {256, 1, 0, 90, 128, 1},
-                 {16384, 1, 0, 90, 128, 0}, {1, 1, 0, 80, 128, 1},  {1, 1, 0, 89, 128, 0},
-                 {1, 0, 0, 90, 128, 0},     {1, 1, 0, 90, 24, 0},   {1, 1, 1, 90, 128, 0}};
+        gemmepi_dtype scale; /* 0: BF16 */
+    } cases[] = {
+        {1, 1, 0, 90, 128, 1, GEMMEPI_DTYPE_DEFAULT}, {128, 1, 0, 90, 32, 1, GEMMEPI_DTYPE_DEFAULT},
+        {256, 1, 0, 90, 128, 1, GEMMEPI_I8},          {16384, 1, 0, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT},
+        {1, 1, 0, 80, 128, 1, GEMMEPI_DTYPE_DEFAULT}, {1, 1, 0, 89, 128, 0, GEMMEPI_DTYPE_DEFAULT},
+        {1, 0, 0, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT}, {1, 1, 0, 90, 24, 0, GEMMEPI_DTYPE_DEFAULT},
+        {1, 1, 1, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT}, {1, 1, 0, 90, 128, 0, GEMMEPI_U4}};
     size_t i;
     for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(cases[i].arch, 0);
         gemmepi_operand scale;
         void *pointers[1] = {(void *)(uintptr_t)0x70000000};
         memset(&scale, 0, sizeof scale);
-        scale.name = "scale", scale.kind = GEMMEPI_BLOCKED, scale.dtype = GEMMEPI_BF16;
+        scale.name = "scale", scale.kind = GEMMEPI_BLOCKED;
+        scale.dtype = cases[i].scale ? cases[i].scale : GEMMEPI_BF16;
         scale.block_rows = cases[i].group, scale.block_columns = 1;
         p.desc.m = cases[i].m, p.desc.n = 8192, p.desc.k = 4096;
         p.desc.a.dtype = GEMMEPI_BF16, p.desc.b.dtype = GEMMEPI_I4;

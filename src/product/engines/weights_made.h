@@ -56,7 +56,7 @@ static int gpi__made_in_words(const gpi__kept_formula *made, int i, int alignmen
         bits |= view->ld * size;
     else
         bits |= view->length * size;
-    return (bits | alignment) % 4 == 0 && view->bits >= 8;
+    return (bits | alignment) % 4 == 0;
 }
 
 static const char *gpi__made_operand_rule(const gpi__kept_formula *made, int i, int alignment) {
@@ -66,8 +66,8 @@ static const char *gpi__made_operand_rule(const gpi__kept_formula *made, int i, 
     if (!o->used || o->kind == GEMMEPI_NUMBER)
         return NULL;
     if (o->used != GPI__BY_PLACE || o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64 ||
-        placed->operands[i].scale)
-        return "the operands of b's formula are no tables, no I32 or I64, and have no scale";
+        gpi__is_packed(o->dtype) || placed->operands[i].scale)
+        return "the operands of b's formula are no tables, no I32, I64 or 4 bits, and have no scale";
     if (o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL ||
         (o->kind == GEMMEPI_PER_ROW && placed->operands[i].row_period))
         return "an operand of b's formula changes with each k, or repeats";
