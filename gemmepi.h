@@ -852,10 +852,9 @@ typedef struct gemmepi_elementwise_args {
    a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
    desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
    multiplies it makes it again. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
-   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. A backward goes through one formula so: of a, of b
-   or desc.formula (with DY_IS_G it does not count). The gradient is overwritten, and sums along the axis that is contiguous need a text as wide as what
-   is stored. What is in 4 bits or I8 has none: leave its flag out. batch is 1, before is NULL in backward, and a backward without d has one
-   block. To derive more: gemmepi_derive.
+   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. Sums along the axis that is contiguous need a text as
+   wide as what is stored. What is in 4 bits or I8 has none: leave its flag out. In a batch a gradient that is a sum over the items of what a text
+   makes is refused. before goes with a text of b alone, and a backward without d has one block. To derive more: gemmepi_derive.
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
@@ -11506,7 +11505,7 @@ static void gpi__lay_out_made(const gpi__formula_desc *from, int64_t rows, int64
   made->dtype = from->d;
   ld = length ? gpi__offset((length + 15) / 16, 16, 0) : 16;
   made->ld = ld;
-  made->batch_stride = items > 1 ? gpi__offset(lines, ld, 0) : 0;
+  made->batch_stride = items > 1 ? gpi__offset(lines ? lines : 1, ld, 0) : 0;
   if (made->batch_stride < 0)
     made->batch_stride = 0; /* too large: the product's own sizes are refused */
 }
@@ -35872,7 +35871,7 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
   return gpi__check_layers_list(desc);
 }
 
-/* Only a and b may be made by text, of a layer with one item. */
+/* Only a and b may be made by text. */
 static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc) {
   const gemmepi_matrix *const matrices[] = {&desc->a,  &desc->b,  &desc->y,  &desc->preact,
         &desc->dy, &desc->da, &desc->db, &desc->residual};
@@ -35882,9 +35881,6 @@ static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc
   for (i = 0; i < GPI__COUNT(names) && !status; i++)
     if (i > 1 || !matrices[i]->formula)
       status = gpi__check_is_stored(names[i], matrices[i]);
-  GPI__UNSUPPORTED_IF(!status && gpi__layer_makes_operands(desc) && desc->batch > 1,
-    "desc.%s.formula is given, but desc.batch is %lld: rows of all items follow one another as one matrix, with batch 1",
-    desc->a.formula ? "a" : "b", (long long)desc->batch);
   return status;
 }
 
@@ -37104,7 +37100,7 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
   if (status)
     return status;
   memset(problem, 0, sizeof *problem);
-  problem->batch = 1;
+  problem->batch = layer->batch;
   problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
   status = gpi__make_operands(&context->allocator, &product, problem, &made->own);
   if (!status)
@@ -37158,7 +37154,7 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
   gemmepi_linear_desc through;
   memset(&through, 0, sizeof through);
   through.order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
-  through.batch = 1;
+  through.batch = desc->batch;
   through.a.dtype = through.y.dtype = (name[0] == 'a' ? &made->own.desc.a : &made->own.desc.b)->dtype;
   through.formula = stored->formula;
   through.formula_value = name;
@@ -37178,6 +37174,25 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
   return through;
 }
 
+/* That no gradient is a sum over items of what a text makes. layer: folded. */
+static gemmepi_status gpi__check_texts_items(const gemmepi_linear_desc *desc,
+  const gemmepi_linear_desc *layer, const gpi__layers_made *made, const gpi__layer_task *task) {
+  const gpi__made *texts = made->problem.made;
+  int i;
+  for (i = GPI__A; i <= GPI__B && layer->batch > 1; i++) {
+    int is_shared = i == GPI__A ? task->shares_a : task->shares_b, name = gpi__factor_name(desc, i)[0];
+    const gpi__view *stored = &made->own.stored[name == 'b'];
+    const gemmepi_matrix *gradient = i == GPI__A ? &layer->da : &layer->db;
+    int sums = is_shared || (texts[i].formula && !stored->batch_stride && !gradient->batch_stride);
+    GPI__UNSUPPORTED_IF(layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB) && sums &&
+      (texts[GPI__A].formula || texts[GPI__B].formula),
+      "desc.d%c is a sum over the %lld items of desc.batch, and desc.%s.formula makes what it is of: give rows "
+      "of all items as one matrix, with batch 1",
+      name, (long long)layer->batch, gpi__factor_name(desc, texts[!i].formula ? !i : i));
+  }
+  return GEMMEPI_OK;
+}
+
 /* Of backward: what is refused, and whose gradients go through texts. layer: folded. */
 static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
   const gemmepi_linear_desc *layer, const gpi__layers_made *made, gpi__layer_task *task) {
@@ -37191,6 +37206,8 @@ static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
     desc->before->formula ? "->formula" : "", gpi__factor_name(desc, texts[GPI__A].formula ? GPI__A : GPI__B),
     gpi__factor_name(desc, GPI__A));
   status = gpi__check_texts_gradients(desc, made, layer->flags);
+  if (!status)
+    status = gpi__check_texts_items(desc, layer, made, task);
   for (i = GPI__A; i <= GPI__B && !status; i++) {
     const char *name = gpi__factor_name(desc, i);
     gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
@@ -37250,10 +37267,10 @@ static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, in
   of_text.views[GPI__L_BEFORE] = *stored;
   of_text.views[GPI__L_SCALE_BEFORE] = made->own.scales[of];
   of_text.views[GPI__L_DA + factor].ld = gradient->ld;
+  of_text.views[GPI__L_DA + factor].batch_stride = gradient->batch_stride;
   of_text.views[GPI__L_DA + factor].dtype = of_text.g_dtype = (int32_t)gradient->dtype;
   of_text.m = stored->lines;
   of_text.n = stored->length;
-  of_text.batch = 1;
   draft = gpi__new_draft(allocator, &through, &of_text);
   if (!draft)
     return GEMMEPI_OUT_OF_MEMORY;

@@ -93,10 +93,9 @@
    a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
    desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
    multiplies it makes it again. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
-   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. A backward goes through one formula so: of a, of b
-   or desc.formula (with DY_IS_G it does not count). The gradient is overwritten, and sums along the axis that is contiguous need a text as wide as what
-   is stored. What is in 4 bits or I8 has none: leave its flag out. batch is 1, before is NULL in backward, and a backward without d has one
-   block. To derive more: gemmepi_derive.
+   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. Sums along the axis that is contiguous need a text as
+   wide as what is stored. What is in 4 bits or I8 has none: leave its flag out. In a batch a gradient that is a sum over the items of what a text
+   makes is refused. before goes with a text of b alone, and a backward without d has one block. To derive more: gemmepi_derive.
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are

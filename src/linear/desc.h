@@ -190,7 +190,7 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
     return gpi__check_layers_list(desc);
 }
 
-/* Only a and b may be made by text, of a layer with one item. */
+/* Only a and b may be made by text. */
 static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc) {
     const gemmepi_matrix *const matrices[] = {&desc->a,  &desc->b,  &desc->y,  &desc->preact,
                                               &desc->dy, &desc->da, &desc->db, &desc->residual};
@@ -200,11 +200,6 @@ static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc
     for (i = 0; i < GPI__COUNT(names) && !status; i++)
         if (i > 1 || !matrices[i]->formula)
             status = gpi__check_is_stored(names[i], matrices[i]);
-    GPI__UNSUPPORTED_IF(
-        !status && gpi__layer_makes_operands(desc) && desc->batch > 1,
-        "desc.%s.formula is given, but desc.batch is %lld: rows of all items follow one another "
-        "as one matrix, with batch 1",
-        desc->a.formula ? "a" : "b", (long long)desc->batch);
     return status;
 }
 

@@ -56,7 +56,7 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
     if (status)
         return status;
     memset(problem, 0, sizeof *problem);
-    problem->batch = 1;
+    problem->batch = layer->batch;
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     status = gpi__make_operands(&context->allocator, &product, problem, &made->own);
     if (!status)
@@ -116,7 +116,7 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
     gemmepi_linear_desc through;
     memset(&through, 0, sizeof through);
     through.order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
-    through.batch = 1;
+    through.batch = desc->batch;
     through.a.dtype = through.y.dtype = (name[0] == 'a' ? &made->own.desc.a : &made->own.desc.b)->dtype;
     through.formula = stored->formula;
     through.formula_value = name;
@@ -136,6 +136,27 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
     return through;
 }
 
+/* That no gradient is a sum over items of what a text makes. layer: folded. */
+static gemmepi_status gpi__check_texts_items(const gemmepi_linear_desc *desc,
+                                             const gemmepi_linear_desc *layer, const gpi__layers_made *made,
+                                             const gpi__layer_task *task) {
+    const gpi__made *texts = made->problem.made;
+    int i;
+    for (i = GPI__A; i <= GPI__B && layer->batch > 1; i++) {
+        int is_shared = i == GPI__A ? task->shares_a : task->shares_b, name = gpi__factor_name(desc, i)[0];
+        const gpi__view *stored = &made->own.stored[name == 'b'];
+        const gemmepi_matrix *gradient = i == GPI__A ? &layer->da : &layer->db;
+        int sums = is_shared || (texts[i].formula && !stored->batch_stride && !gradient->batch_stride);
+        GPI__UNSUPPORTED_IF(
+            layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB) && sums &&
+                (texts[GPI__A].formula || texts[GPI__B].formula),
+            "desc.d%c is a sum over the %lld items of desc.batch, and desc.%s.formula makes what it is of: give rows "
+            "of all items as one matrix, with batch 1",
+            name, (long long)layer->batch, gpi__factor_name(desc, texts[!i].formula ? !i : i));
+    }
+    return GEMMEPI_OK;
+}
+
 /* Of backward: what is refused, and whose gradients go through texts. layer: folded. */
 static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
                                                const gemmepi_linear_desc *layer, const gpi__layers_made *made,
@@ -152,6 +173,8 @@ static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
                         gpi__factor_name(desc, texts[GPI__A].formula ? GPI__A : GPI__B),
                         gpi__factor_name(desc, GPI__A));
     status = gpi__check_texts_gradients(desc, made, layer->flags);
+    if (!status)
+        status = gpi__check_texts_items(desc, layer, made, task);
     for (i = GPI__A; i <= GPI__B && !status; i++) {
         const char *name = gpi__factor_name(desc, i);
         gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
@@ -214,10 +237,10 @@ static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, in
     of_text.views[GPI__L_BEFORE] = *stored;
     of_text.views[GPI__L_SCALE_BEFORE] = made->own.scales[of];
     of_text.views[GPI__L_DA + factor].ld = gradient->ld;
+    of_text.views[GPI__L_DA + factor].batch_stride = gradient->batch_stride;
     of_text.views[GPI__L_DA + factor].dtype = of_text.g_dtype = (int32_t)gradient->dtype;
     of_text.m = stored->lines;
     of_text.n = stored->length;
-    of_text.batch = 1;
     draft = gpi__new_draft(allocator, &through, &of_text);
     if (!draft)
         return GEMMEPI_OUT_OF_MEMORY;

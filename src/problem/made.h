@@ -117,7 +117,7 @@ static void gpi__lay_out_made(const gpi__formula_desc *from, int64_t rows, int64
     made->dtype = from->d;
     ld = length ? gpi__offset((length + 15) / 16, 16, 0) : 16;
     made->ld = ld;
-    made->batch_stride = items > 1 ? gpi__offset(lines, ld, 0) : 0;
+    made->batch_stride = items > 1 ? gpi__offset(lines ? lines : 1, ld, 0) : 0;
     if (made->batch_stride < 0)
         made->batch_stride = 0; /* too large: the product's own sizes are refused */
 }

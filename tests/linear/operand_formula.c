@@ -1,4 +1,4 @@
-/* operand_formula [COUNT [SEED]]: layers whose a, b or both are made by formulas, drawn in F64: forward against direct loops, every gradient
+/* operand_formula [COUNT [SEED]]: layers whose a, b or both are made by formulas, drawn in F64, in batches or not: forward against direct loops, every gradient
    against central differences of those loops. Then weights in 4 bits, exactly, and what is refused. On the host and, if there is one, on the GPU
    that GEMMEPI_TEST_DEVICE numbers. */
 #include "../products/problem.h"
@@ -44,6 +44,7 @@ enum { IDENTITY, SAVED, RECOMPUTED, OWN_SAVED, OWN_RECOMPUTED, GIVEN_G, WAYS };
 /* Doubles on the host, and their memory on the device, behind which `gradient` lies. */
 typedef struct piece {
     int lines, length, ld, count;
+    int stride; /* from one item to the next; 0: all have it */
     double *at, *gradient;
     char *device, *device_gradient;
 } piece;
@@ -55,7 +56,8 @@ typedef struct side {
 } side;
 
 typedef struct draw {
-    int m, n, k, order, way, has_bias, accumulates;
+    int m, n, k, batch, item, order, way, has_bias, accumulates;
+    int asks; /* bits: for the gradient of A, of B */
     side sides[2];
     piece bias, extra, y, p, dy;
     gemmepi_linear_desc desc;
@@ -70,7 +72,12 @@ typedef struct draw {
 static draw w;
 
 static int elements(const piece *t) {
-    return (t->lines - 1) * t->ld + t->length;
+    return (t->stride ? w.batch - 1 : 0) * t->stride + (t->lines - 1) * t->ld + t->length;
+}
+
+/* Of the item that is looked at. */
+static double *item_of(const piece *t) {
+    return t->at + w.item * t->stride;
 }
 
 static char *uploaded(const double *values, int count) {
@@ -81,11 +88,12 @@ static char *uploaded(const double *values, int count) {
     return (char *)device;
 }
 
-static piece drawn_piece(int lines, int length) {
+static piece drawn_piece(int lines, int length, int is_shared) {
     piece t;
     int i;
     memset(&t, 0, sizeof t);
     t.lines = lines, t.length = length, t.ld = lines > 1 ? length + rng_below(&w.random, 3) : length;
+    t.stride = w.batch > 1 && !is_shared ? lines * t.ld + 1 + rng_below(&w.random, 3) : 0;
     t.count = t.lines && t.length ? elements(&t) : 0;
     t.at = (double *)malloc((size_t)(t.count + 1) * 8);
     t.gradient = (double *)malloc((size_t)(t.count + 1) * 8);
@@ -134,7 +142,8 @@ static void draw_side(int which) {
         *to = 0;
         length = length * makings[s->making].times / makings[s->making].divisor;
     }
-    s->stored = drawn_piece(s->by_rows ? s->rows : s->columns, length);
+    s->stored = drawn_piece(s->by_rows ? s->rows : s->columns, length,
+                            !(w.asks >> which & 1) && rng_one_in(&w.random, 2));
 }
 
 /* Lists an operand, and its gradient where it has one. */
@@ -145,7 +154,7 @@ static void list_operand(const char *name, gemmepi_operand_kind kind, piece *t, 
     snprintf(w.names[w.desc.operand_count], 8, "%s", name);
     o->name = w.names[w.desc.operand_count], o->kind = kind;
     o->dtype = kind == GEMMEPI_NUMBER ? GEMMEPI_DTYPE_DEFAULT : GEMMEPI_F64;
-    o->ld = is_full ? t->ld : 0;
+    o->ld = is_full ? t->ld : 0, o->batch_stride = kind == GEMMEPI_NUMBER ? 0 : t->stride;
     w.pointers[w.desc.operand_count++] = kind == GEMMEPI_NUMBER ? (void *)t->at : (void *)t->device;
     if (!has_gradient)
         return;
@@ -173,7 +182,8 @@ static void draw_operands(int which, int has_gradients) {
                          i == OF_BOTH     ? (s->by_rows ? s->columns : s->rows)
                          : i == OF_ROW    ? s->rows
                          : i == OF_COLUMN ? s->columns
-                                          : 1);
+                                          : 1,
+                         i == NUMBER || ((i == SCALAR || along) && rng_one_in(&w.random, 2)));
         if (s->making == PLAIN || !(makings[s->making].operands >> i & 1))
             continue;
         snprintf(name, sizeof name, "%c%c", "rcfsn"[i], "ab"[which]);
@@ -184,7 +194,7 @@ static void draw_operands(int which, int has_gradients) {
 /* >>what is expected */
 
 static double stored_at(const side *s, int line, int at) {
-    return s->stored.at[line * s->stored.ld + at];
+    return item_of(&s->stored)[line * s->stored.ld + at];
 }
 
 static double sigmoid(double x) {
@@ -198,23 +208,25 @@ static double made_at(const side *s, int row, int column) {
     double x = s->making == 4 ? stored_at(s, line, at % (length / 2)) : stored_at(s, line, at);
     switch (s->making) {
     case 0:
-        return x * o[OF_ROW].at[row] * o[OF_COLUMN].at[column];
+        return x * item_of(&o[OF_ROW])[row] * item_of(&o[OF_COLUMN])[column];
     case 1:
-        return (x - o[SCALAR].at[0]) * o[OF_BOTH].at[line * o[OF_BOTH].ld + at] + o[OF_ROW].at[row];
+        return (x - item_of(&o[SCALAR])[0]) * item_of(&o[OF_BOTH])[line * o[OF_BOTH].ld + at] +
+               item_of(&o[OF_ROW])[row];
     case 2:
         return x * sigmoid(x) * stored_at(s, line, at + length);
     case 3:
-        return x * o[OF_COLUMN].at[column] + stored_at(s, line, at + length) * o[OF_ROW].at[row];
+        return x * item_of(&o[OF_COLUMN])[column] +
+               stored_at(s, line, at + length) * item_of(&o[OF_ROW])[row];
     case 4:
         return at < length / 2 ? x : x * x;
     case 5:
-        return x * o[NUMBER].at[0] + row - 2 * column;
+        return x * item_of(&o[NUMBER])[0] + row - 2 * column;
     case 6:
-        return sin(x) + o[OF_COLUMN].at[column];
+        return sin(x) + item_of(&o[OF_COLUMN])[column];
     case 7:
-        return x * x * o[SCALAR].at[0];
+        return x * x * item_of(&o[SCALAR])[0];
     case 8:
-        return sin(x * w.k / 8) + o[OF_ROW].at[row];
+        return sin(x * w.k / 8) + item_of(&o[OF_ROW])[row];
     default:
         return x;
     }
@@ -237,9 +249,10 @@ static int place(const piece *t, int row, int column) {
 static double loss(void) {
     double sum = 0;
     int row, column;
-    for (row = 0; row < w.m; row++)
-        for (column = 0; column < w.n; column++)
-            sum += w.dy.at[place(&w.dy, row, column)] * result_at(row, column);
+    for (w.item = 0; w.item < w.batch; w.item++)
+        for (row = 0; row < w.m; row++)
+            for (column = 0; column < w.n; column++)
+                sum += item_of(&w.dy)[place(&w.dy, row, column)] * result_at(row, column);
     return sum;
 }
 
@@ -253,32 +266,35 @@ static double slope(double *x, double h) {
 
 static void check_gradient(const char *name, piece *t, double before, uint64_t seed) {
     const double h = 1e-5;
-    int line, at;
+    int line, at, item;
     fetch(t->gradient, t->device_gradient, t->count);
-    for (line = 0; line < t->lines; line++)
-        for (at = 0; at < t->length; at++) {
-            double *x = &t->at[line * t->ld + at], got = t->gradient[line * t->ld + at];
-            double want =
-                before + (4 * slope(x, h) - slope(x, 2 * h)) / 3; /* but for the fourth power of h */
-            CHECK(
-                fabs(got - want) <= 1e-6 * (1 + fabs(want)),
-                "seed %d: %s [%d, %d] is %.9g, not %.9g; m %d, n %d, k %d, order %d, way %d, a%s %s, b%s %s",
-                (int)seed, name, line, at, got, want, w.m, w.n, w.k, w.order, w.way,
-                w.sides[0].transposed ? " transposed" : "", w.sides[0].text,
-                w.sides[1].transposed ? " transposed" : "", w.sides[1].text);
-        }
+    for (item = 0; item < (t->stride ? w.batch : 1); item++)
+        for (line = 0; line < t->lines; line++)
+            for (at = 0; at < t->length; at++) {
+                int where = item * t->stride + line * t->ld + at;
+                double *x = &t->at[where], got = t->gradient[where];
+                double want =
+                    before + (4 * slope(x, h) - slope(x, 2 * h)) / 3; /* but for the fourth power of h */
+                CHECK(
+                    fabs(got - want) <= 1e-6 * (1 + fabs(want)),
+                    "seed %d: %s [%d, %d, %d] is %.9g, not %.9g; m %d, n %d, k %d, batch %d, order %d, way %d, a%s %s, b%s %s",
+                    (int)seed, name, item, line, at, got, want, w.m, w.n, w.k, w.batch, w.order, w.way,
+                    w.sides[0].transposed ? " transposed" : "", w.sides[0].text,
+                    w.sides[1].transposed ? " transposed" : "", w.sides[1].text);
+            }
 }
 
 static void check_result(uint64_t seed) {
     double *y = (double *)malloc((size_t)w.y.count * 8);
     int row, column;
     fetch(y, w.y.device, w.y.count);
-    for (row = 0; row < w.m; row++)
-        for (column = 0; column < w.n; column++) {
-            double got = y[place(&w.y, row, column)], want = result_at(row, column);
-            CHECK(w.way == GIVEN_G || fabs(got - want) <= 1e-12 * (1 + fabs(want)),
-                  "seed %d: y [%d, %d] is %.17g, not %.17g", (int)seed, row, column, got, want);
-        }
+    for (w.item = 0; w.item < w.batch; w.item++)
+        for (row = 0; row < w.m; row++)
+            for (column = 0; column < w.n; column++) {
+                double got = y[w.item * w.y.stride + place(&w.y, row, column)], want = result_at(row, column);
+                CHECK(w.way == GIVEN_G || fabs(got - want) <= 1e-12 * (1 + fabs(want)),
+                      "seed %d: y [%d, %d] is %.17g, not %.17g", (int)seed, row, column, got, want);
+            }
     free(y);
 }
 
@@ -287,7 +303,7 @@ static void check_result(uint64_t seed) {
 static gemmepi_matrix matrix_of(const piece *t) {
     gemmepi_matrix matrix;
     memset(&matrix, 0, sizeof matrix);
-    matrix.dtype = GEMMEPI_F64, matrix.ld = t->ld;
+    matrix.dtype = GEMMEPI_F64, matrix.ld = t->ld, matrix.batch_stride = t->stride;
     return matrix;
 }
 
@@ -298,7 +314,7 @@ static int has_text(int which) {
 static void fill_layer(void) {
     gemmepi_linear_desc *d = &w.desc;
     int which;
-    d->m = w.m, d->n = w.n, d->k = w.k, d->order = (gemmepi_order)w.order;
+    d->m = w.m, d->n = w.n, d->k = w.k, d->order = (gemmepi_order)w.order, d->batch = w.batch;
     for (which = 0; which < 2; which++) {
         side *s = &w.sides[which];
         gemmepi_matrix *matrix = which ? &d->b : &d->a;
@@ -323,16 +339,16 @@ static void fill_layer(void) {
 
 /* Of A, of B or of both. */
 static void ask_for_gradients(void) {
-    int which, asks = rng_one_in(&w.random, 3) ? 1 << rng_below(&w.random, 2) : 3;
+    int which;
     for (which = 0; which < 2; which++) {
         piece *t = &w.sides[which].stored;
-        if (asks >> which & 1) {
+        if (w.asks >> which & 1) {
             w.desc.flags |= which ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DA;
             if (w.accumulates)
                 w.desc.flags |= which ? GEMMEPI_ACCUMULATE_DB : GEMMEPI_ACCUMULATE_DA;
             *(which ? &w.args.db : &w.args.da) = room_for_gradient(t, w.accumulates);
         }
-        draw_operands(which, asks >> which & 1);
+        draw_operands(which, w.asks >> which & 1);
     }
 }
 
@@ -390,11 +406,13 @@ static void one_draw(uint64_t seed) {
     w.order = rng_one_in(&w.random, 2) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
     w.way = rng_below(&w.random, WAYS), w.has_bias = rng_one_in(&w.random, 2);
     w.accumulates = rng_one_in(&w.random, 3);
+    w.batch = rng_one_in(&w.random, 3) ? 2 + rng_below(&w.random, 2) : 1;
+    w.asks = rng_one_in(&w.random, 3) ? 1 << rng_below(&w.random, 2) : 3;
     by_rows = w.order == GEMMEPI_ROW_MAJOR;
     draw_side(0), draw_side(1);
-    w.bias = drawn_piece(1, by_rows ? w.n : w.m), w.extra = drawn_piece(1, 1);
-    w.y = drawn_piece(by_rows ? w.m : w.n, by_rows ? w.n : w.m);
-    w.p = drawn_piece(w.y.lines, w.y.length), w.dy = drawn_piece(w.y.lines, w.y.length);
+    w.bias = drawn_piece(1, by_rows ? w.n : w.m, 1), w.extra = drawn_piece(1, 1, 1);
+    w.y = drawn_piece(by_rows ? w.m : w.n, by_rows ? w.n : w.m, 0);
+    w.p = drawn_piece(w.y.lines, w.y.length, 0), w.dy = drawn_piece(w.y.lines, w.y.length, 0);
     ask_for_gradients();
     fill_layer();
     if (w.desc.flags & (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) || w.desc.formula) {
@@ -751,7 +769,10 @@ static void refused(const refusal *r) {
 
 static void what_backward_does_not_do_through_a_formula_is_refused_in_words(void) {
     static const refusal refusals[] = {
-        {"a * x", NULL, NULL, DA | WITH_BATCH, 0, "desc.a.formula is given, but desc.batch is 2"},
+        {"a * x", NULL, NULL, DA | WITH_BATCH, 0,
+         "desc.da is a sum over the 2 items of desc.batch, and desc.a.formula makes what it is of"},
+        {"a * x", NULL, NULL, DB | WITH_BATCH | COLUMN_MAJOR, 0,
+         "desc.db is a sum over the 2 items of desc.batch, and desc.a.formula makes"},
         {"a", "b", NULL, DB | WITH_I4, 0, "desc.flags has LINEAR_DB, but desc.b.dtype is I4"},
         {"a", "b", NULL, DB | WITH_I4 | COLUMN_MAJOR, 0, "desc.flags has LINEAR_DB, but desc.b.dtype is I4"},
         {"a * x", NULL, NULL, DB, 1, "desc.operands[3] is d_x, but desc.flags has no LINEAR_DA"},
