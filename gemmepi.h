@@ -603,6 +603,7 @@ typedef enum gemmepi_grouping {
    BATCH_INVARIANT is refused. BGRAD_A needs GROUPS_OF_K with a stored [k, m], BGRAD_B with b stored [k, n]: bias_grad has `groups` items. BGRAD is
    refused, and so are scales along k (VECTOR_128, BLOCK_128) with GROUPS_OF_K.
 
+   a.formula and b.formula need GROUPS_OF_ROWS. That of a is of all its rows, before they are gathered, and has no item and no operand of groups.
    A formula needs GROUPS_OF_ROWS, not weighted. It assigns D and, if wanted, FULL outputs, but no reductions, and reads neither row, item
    and rows nor random numbers (uniform, stochastic). A GPU refuses a formula that no kernel can run inside: with even and odd, with more
    than two parts, or with a D wider than v and all FULL operands. FULL and PER_ROW operands have the rows of D: position i reads and
@@ -10335,7 +10336,7 @@ typedef struct gpi__grouping {
   int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
   int32_t scattered; /* the rows that D has, where an index says which; else 0 */
   int32_t scales_gathered; /* A's rows lie side by side, but its scales do not */
-  int32_t unused;
+  int32_t rows_a; /* that A has, where an index says which; else 0 */
 } gpi__grouping;
 
 /* A or B that a formula makes of what is stored (problem/made.h). */
@@ -11486,7 +11487,7 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
   int64_t lines = extents[matrix.transposed != 0], length = extents[!matrix.transposed], stride;
   gemmepi_status status;
   stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
-  if (problem->grouping.groups && !matrix.batch_stride && stride > 0) /* one after another */
+  if (problem->grouping.groups && i == GPI__B && !matrix.batch_stride && stride > 0) /* one after another */
     matrix.batch_stride = stride;
   status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents[0], extents[1], desc->order);
   if (!status)
@@ -11515,14 +11516,19 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
   const gpi__formula *formula, const gemmepi_matmul_desc *desc, int i, gpi__problem *problem, gpi__desc_of_made *own) {
   const gpi__formula_desc *from = graph->desc;
   gemmepi_matrix *made = i == GPI__A ? &own->desc.a : &own->desc.b;
-  int64_t extents[2] = {i == GPI__A ? desc->m : desc->k, i == GPI__A ? desc->k : desc->n},
+  int64_t rows_a = problem->grouping.rows_a ? problem->grouping.rows_a : desc->m;
+  int64_t extents[2] = {i == GPI__A ? rows_a : desc->k, i == GPI__A ? desc->k : desc->n},
       items = problem->batch;
+  int varies = gpi__varies_by_item(formula, desc->operands),
+    is_one = problem->grouping.groups && i == GPI__A;
   int64_t *along = &extents[!from->exchanged];
   int64_t placed[5];
   gemmepi_matmul_desc result; /* of which what is stored is v */
   gemmepi_status status;
   gpi__view d;
-  if (!problem->grouping.groups && !gpi__factor_of_desc(desc, i)->batch_stride && !gpi__varies_by_item(formula, desc->operands))
+  if (is_one && varies)
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "it reads item, or an operand with a batch_stride, but a is one matrix for all groups");
+  if (is_one || (!problem->grouping.groups && !gpi__factor_of_desc(desc, i)->batch_stride && !varies))
     items = 1;
   gpi__lay_out_made(from, extents[0], extents[1], items, made);
   made->transposed = gpi__factor_of_desc(desc, i)->transposed;
@@ -11842,8 +11848,8 @@ static gemmepi_status gpi__convert_made(gpi__problem *problem, const gemmepi_mat
   gpi__desc_of_made own;
   gemmepi_status status;
   GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
-  GPI__UNSUPPORTED_IF(problem->grouping.groups && (desc->a.formula || problem->grouping.is_of_k),
-    "desc.%s.formula is given; of grouped products b has one, with groups of rows", desc->a.formula ? "a" : "b");
+  GPI__UNSUPPORTED_IF(problem->grouping.is_of_k,
+    "desc.%s.formula is given; of grouped products those with groups of rows have one", desc->a.formula ? "a" : "b");
   status = gpi__make_operands(allocator, desc, problem, &own);
   if (!status)
     status = gpi__convert_tensors(problem, &own.desc, allocator, graph, along, result);
@@ -12971,11 +12977,21 @@ static gemmepi_status gpi__unite_found_scales(gpi__problem *problem) {
   return gpi__check_view(found, "d.scale", 1);
 }
 
+/* What a text makes of a: of all rows that are stored, once. */
+static gemmepi_status gpi__unite_made(gpi__problem *problem) {
+  gpi__view *view = &problem->made[GPI__A].view;
+  if (problem->grouping.rows_a)
+    view->lines = problem->grouping.rows_a;
+  return gpi__check_view(view, "a", 1);
+}
+
 static gemmepi_status gpi__unite_views(const gemmepi_grouped_desc *desc, gpi__problem *problem) {
   static const int of_rows[] = {GPI__D, GPI__C, GPI__AUX, GPI__RESIDUAL};
   int of_k = problem->grouping.is_of_k;
   gemmepi_status status = gpi__make_one(desc, problem, GPI__A, desc->gather_a);
   size_t i;
+  if (!status && problem->made[GPI__A].formula)
+    status = gpi__unite_made(problem);
   if (!status && of_k)
     status = gpi__make_one(desc, problem, GPI__B, desc->gather_b);
   for (i = 0; i < GPI__COUNT(of_rows) && !of_k && !status; i++)
@@ -13059,6 +13075,7 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
   grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
   grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
   grouping.scattered = (int32_t)desc->scatter_d;
+  grouping.rows_a = (int32_t)desc->gather_a;
   product.batch = desc->groups;
   if (!status)
     status = gpi__normalise_in(allocator, &product, NULL, &grouping, alignment, problem);
@@ -34536,7 +34553,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 
 typedef struct gpi__grouped_plan {
   gemmepi_plan base;
-  gpi__problem problem; /* on a GPU of a b that is made, if a formula makes it */
+  gpi__problem problem; /* on a GPU of an a and a b that are made, if formulas make them */
   gpi__around *around; /* what makes it, on a GPU; or NULL */
   gemmepi_route route;
   const char *not_fused;
@@ -34952,7 +34969,7 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
   gpi__delete(&plan->base.context->allocator, plan);
 }
 
-/* On a GPU b's formula is run first, and the plan is one of what it makes. */
+/* On a GPU formulas of a and b are run first, and the plan is one of what it makes. */
 static gemmepi_status gpi__put_made_around(gpi__grouped_plan *plan) {
   const gemmepi_context *context = plan->base.context;
   if (context->is_host || !gpi__makes_operands(&plan->problem))
@@ -35260,13 +35277,14 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 
 static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details *details) {
   const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
+  int i;
   details->route = plan->route;
   if (plan->route == GEMMEPI_ROUTE_FUSED || plan->route == GEMMEPI_ROUTE_PLAIN) {
     gpi__describe_product_kernel(&plan->problem, &plan->built.kernel, details);
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
         (plan->maps.function != NULL) + (plan->sums.function != NULL);
-    if (plan->around)
-      gpi__describe_formula_pass(&plan->around->made[GPI__B], details);
+    for (i = GPI__A; i <= GPI__B && plan->around; i++)
+      gpi__describe_formula_pass(&plan->around->made[i], details);
   }
   details->bit_stable = !plan->tuned.is_measured;
   gpi__describe_tuned(&plan->tuned, details);

@@ -25,6 +25,7 @@ typedef enum gemmepi_grouping {
    BATCH_INVARIANT is refused. BGRAD_A needs GROUPS_OF_K with a stored [k, m], BGRAD_B with b stored [k, n]: bias_grad has `groups` items. BGRAD is
    refused, and so are scales along k (VECTOR_128, BLOCK_128) with GROUPS_OF_K.
 
+   a.formula and b.formula need GROUPS_OF_ROWS. That of a is of all its rows, before they are gathered, and has no item and no operand of groups.
    A formula needs GROUPS_OF_ROWS, not weighted. It assigns D and, if wanted, FULL outputs, but no reductions, and reads neither row, item
    and rows nor random numbers (uniform, stochastic). A GPU refuses a formula that no kernel can run inside: with even and odd, with more
    than two parts, or with a D wider than v and all FULL operands. FULL and PER_ROW operands have the rows of D: position i reads and

@@ -15,7 +15,7 @@
 
 typedef struct gpi__grouped_plan {
     gemmepi_plan base;
-    gpi__problem problem; /* on a GPU of a b that is made, if a formula makes it */
+    gpi__problem problem; /* on a GPU of an a and a b that are made, if formulas make them */
     gpi__around *around;  /* what makes it, on a GPU; or NULL */
     gemmepi_route route;
     const char *not_fused;
@@ -439,7 +439,7 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
     gpi__delete(&plan->base.context->allocator, plan);
 }
 
-/* On a GPU b's formula is run first, and the plan is one of what it makes. */
+/* On a GPU formulas of a and b are run first, and the plan is one of what it makes. */
 static gemmepi_status gpi__put_made_around(gpi__grouped_plan *plan) {
     const gemmepi_context *context = plan->base.context;
     if (context->is_host || !gpi__makes_operands(&plan->problem))

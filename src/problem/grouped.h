@@ -290,11 +290,21 @@ static gemmepi_status gpi__unite_found_scales(gpi__problem *problem) {
     return gpi__check_view(found, "d.scale", 1);
 }
 
+/* What a text makes of a: of all rows that are stored, once. */
+static gemmepi_status gpi__unite_made(gpi__problem *problem) {
+    gpi__view *view = &problem->made[GPI__A].view;
+    if (problem->grouping.rows_a)
+        view->lines = problem->grouping.rows_a;
+    return gpi__check_view(view, "a", 1);
+}
+
 static gemmepi_status gpi__unite_views(const gemmepi_grouped_desc *desc, gpi__problem *problem) {
     static const int of_rows[] = {GPI__D, GPI__C, GPI__AUX, GPI__RESIDUAL};
     int of_k = problem->grouping.is_of_k;
     gemmepi_status status = gpi__make_one(desc, problem, GPI__A, desc->gather_a);
     size_t i;
+    if (!status && problem->made[GPI__A].formula)
+        status = gpi__unite_made(problem);
     if (!status && of_k)
         status = gpi__make_one(desc, problem, GPI__B, desc->gather_b);
     for (i = 0; i < GPI__COUNT(of_rows) && !of_k && !status; i++)
@@ -393,6 +403,7 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
     grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
     grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
     grouping.scattered = (int32_t)desc->scatter_d;
+    grouping.rows_a = (int32_t)desc->gather_a;
     product.batch = desc->groups;
     if (!status)
         status = gpi__normalise_in(allocator, &product, NULL, &grouping, alignment, problem);

@@ -96,7 +96,7 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
     int64_t lines = extents[matrix.transposed != 0], length = extents[!matrix.transposed], stride;
     gemmepi_status status;
     stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
-    if (problem->grouping.groups && !matrix.batch_stride && stride > 0) /* one after another */
+    if (problem->grouping.groups && i == GPI__B && !matrix.batch_stride && stride > 0) /* one after another */
         matrix.batch_stride = stride;
     status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents[0], extents[1],
                                  desc->order);
@@ -128,15 +128,21 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
                                         gpi__problem *problem, gpi__desc_of_made *own) {
     const gpi__formula_desc *from = graph->desc;
     gemmepi_matrix *made = i == GPI__A ? &own->desc.a : &own->desc.b;
-    int64_t extents[2] = {i == GPI__A ? desc->m : desc->k, i == GPI__A ? desc->k : desc->n},
+    int64_t rows_a = problem->grouping.rows_a ? problem->grouping.rows_a : desc->m;
+    int64_t extents[2] = {i == GPI__A ? rows_a : desc->k, i == GPI__A ? desc->k : desc->n},
             items = problem->batch;
+    int varies = gpi__varies_by_item(formula, desc->operands),
+        is_one = problem->grouping.groups && i == GPI__A;
     int64_t *along = &extents[!from->exchanged];
     int64_t placed[5];
     gemmepi_matmul_desc result; /* of which what is stored is v */
     gemmepi_status status;
     gpi__view d;
-    if (!problem->grouping.groups && !gpi__factor_of_desc(desc, i)->batch_stride &&
-        !gpi__varies_by_item(formula, desc->operands))
+    if (is_one && varies)
+        return gpi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "it reads item, or an operand with a batch_stride, but a is one matrix for all groups");
+    if (is_one || (!problem->grouping.groups && !gpi__factor_of_desc(desc, i)->batch_stride && !varies))
         items = 1;
     gpi__lay_out_made(from, extents[0], extents[1], items, made);
     made->transposed = gpi__factor_of_desc(desc, i)->transposed;

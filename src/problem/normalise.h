@@ -151,8 +151,8 @@ static gemmepi_status gpi__convert_made(gpi__problem *problem, const gemmepi_mat
     gpi__desc_of_made own;
     gemmepi_status status;
     GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
-    GPI__UNSUPPORTED_IF(problem->grouping.groups && (desc->a.formula || problem->grouping.is_of_k),
-                        "desc.%s.formula is given; of grouped products b has one, with groups of rows",
+    GPI__UNSUPPORTED_IF(problem->grouping.is_of_k,
+                        "desc.%s.formula is given; of grouped products those with groups of rows have one",
                         desc->a.formula ? "a" : "b");
     status = gpi__make_operands(allocator, desc, problem, &own);
     if (!status)

@@ -59,7 +59,7 @@ typedef struct gpi__grouping {
     int32_t gathered;        /* whose rows an index says: bits 1 A, 2 B */
     int32_t scattered;       /* the rows that D has, where an index says which; else 0 */
     int32_t scales_gathered; /* A's rows lie side by side, but its scales do not */
-    int32_t unused;
+    int32_t rows_a;          /* that A has, where an index says which; else 0 */
 } gpi__grouping;
 
 /* A or B that a formula makes of what is stored (problem/made.h). */

@@ -445,27 +445,34 @@ static void texts_of_operands_go_with_outputs_in_f64(void) {
 
 /* >>groups */
 
-enum { G_ROWS = 40, G_N = 24, G_K = 32, G_GROUPS = 5 };
+enum { G_ROWS = 40, G_N = 24, G_K = 32, G_GROUPS = 5, G_STORED = 50 };
 static const int32_t group_ends[G_GROUPS] = {0, 7, 7, 30, 38};
 
-/* Weights of each group in 4 bits or I8, by scales of 8 of k and a shift of each column, with or without a formula of d; `wide`: b is two halves. */
+/* The row of a that is multiplied where rows are gathered. */
+static int gathered_row(int row) {
+    return (row * 7 + 3) % G_STORED;
+}
+
+/* Weights of each group in 4 bits or I8, by scales of 8 of k and a shift of each column; `wide`: b is two halves, and a, whose rows are gathered, too,
+   with a factor of each that is stored. */
 static void groups_have_weights_that_their_formula_makes(void) {
     int transposed, wide, i, j, l, g;
     for (transposed = 0; transposed < 2; transposed++)
         for (wide = 0; wide < 2; wide++) {
             int length = (transposed ? G_K : G_N) * (1 + wide), lines = transposed ? G_N : G_K;
             rng random = rng_seeded(77 + (uint64_t)(2 * transposed + wide));
-            drawn a = drawn_tensor(&random, GEMMEPI_BF16, G_ROWS, G_K, 1, 1);
+            drawn a = drawn_tensor(&random, GEMMEPI_BF16, wide ? G_STORED : G_ROWS, G_K * (1 + wide), 1, 1);
+            drawn factor = drawn_tensor(&random, GEMMEPI_F32, 1, G_STORED, 1, 1);
             drawn b = drawn_tensor(&random, wide ? GEMMEPI_I8 : GEMMEPI_I4, lines, length, G_GROUPS, 0);
             drawn scale = drawn_tensor(&random, GEMMEPI_F32, transposed ? G_N : G_K / 8,
                                        transposed ? G_K / 8 : G_N, G_GROUPS, 0);
             drawn shift = drawn_tensor(&random, GEMMEPI_BF16, 1, G_N, 1, 1),
                   d = drawn_tensor(&random, GEMMEPI_F32, G_ROWS, G_N, 1, 1);
-            gemmepi_operand operands[2];
+            gemmepi_operand operands[3];
             gemmepi_grouped_desc desc;
             gemmepi_grouped_args args;
-            int32_t *ends;
-            void *pointers[2];
+            int32_t *ends, *index, rows[G_ROWS];
+            void *pointers[3];
             float *got = (float *)malloc((size_t)d.count * sizeof *got);
             memset(operands, 0, sizeof operands), memset(&desc, 0, sizeof desc),
                 memset(&args, 0, sizeof args);
@@ -481,11 +488,18 @@ static void groups_have_weights_that_their_formula_makes(void) {
             desc.product.b.dtype = b.dtype, desc.product.b.transposed = transposed, desc.product.b.ld = b.ld,
             desc.product.b.batch_stride = b.stride;
             desc.product.b.formula = wide ? "left(b) * right(b) * scale + shift" : "b * scale + shift";
-            desc.product.operands = operands, desc.product.operand_count = 2;
-            CHECK(gemmepi_alloc(here->context, sizeof group_ends, (void **)&ends) == GEMMEPI_OK &&
+            operands[2].name = "ra", operands[2].kind = GEMMEPI_PER_ROW, operands[2].dtype = GEMMEPI_F32;
+            desc.product.a.formula = wide ? "left(a) + ra * right(a)" : NULL;
+            desc.gather_a = wide ? G_STORED : 0;
+            desc.product.operands = operands, desc.product.operand_count = 2 + wide;
+            for (i = 0; i < G_ROWS; i++)
+                rows[i] = gathered_row(i);
+            CHECK(gemmepi_alloc_from(here->context, rows, sizeof rows, (void **)&index) == GEMMEPI_OK &&
+                      gemmepi_alloc(here->context, sizeof group_ends, (void **)&ends) == GEMMEPI_OK &&
                       gemmepi_upload(here->context, ends, group_ends, sizeof group_ends, NULL) == GEMMEPI_OK,
                   "%s", gemmepi_last_error());
-            pointers[0] = scale.device, pointers[1] = shift.device;
+            pointers[0] = scale.device, pointers[1] = shift.device, pointers[2] = factor.device;
+            args.index_a = wide ? index : NULL;
             args.product.a = a.device, args.product.b = b.device, args.product.d = d.device,
             args.product.operands = pointers, args.ends = ends;
             CHECK(gemmepi_grouped(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
@@ -496,23 +510,52 @@ static void groups_have_weights_that_their_formula_makes(void) {
                 while (i >= group_ends[g])
                     g++;
                 for (j = 0; j < G_N; j++) {
-                    double sum = 0;
+                    double sum = 0, y;
+                    int row = gathered_row(i);
                     for (l = 0; l < G_K; l++) {
                         int64_t line = transposed ? j : l, at = transposed ? l : j;
                         double x = element_of(&b, g, line, at) *
                                    (wide ? element_of(&b, g, line, at + length / 2) : 1);
-                        sum += element_of(&a, 0, i, l) *
-                               (x * element_of(&scale, g, transposed ? j : l / 8, transposed ? l / 8 : j) +
-                                element_of(&shift, 0, 0, j));
+                        y = wide ? element_of(&a, 0, row, l) +
+                                       element_of(&factor, 0, 0, row) * element_of(&a, 0, row, G_K + l)
+                                 : element_of(&a, 0, i, l);
+                        sum +=
+                            y * (x * element_of(&scale, g, transposed ? j : l / 8, transposed ? l / 8 : j) +
+                                 element_of(&shift, 0, 0, j));
                     }
                     CHECK((double)got[i * d.ld + j] == sum,
                           "transposed %d, wide %d, row %d, column %d: %g, expected %g", transposed, wide, i,
                           j, (double)got[i * d.ld + j], sum);
                 }
             }
-            free(got), gemmepi_free(here->context, ends);
+            free(got), gemmepi_free(here->context, ends), gemmepi_free(here->context, index);
+            free_tensor(&factor);
             free_tensor(&a), free_tensor(&b), free_tensor(&scale), free_tensor(&shift), free_tensor(&d);
         }
+}
+
+static void texts_that_groups_do_not_have_are_refused_in_words(void) {
+    static const struct {
+        const char *a, *says;
+        int of_k, stride;
+    } rows[] = {
+        {"a * item", "desc.product.a.formula: it reads item, or an operand with a batch_stride", 0, 0},
+        {"a * s", "it reads item, or an operand with a batch_stride, but a is one matrix", 0, 1},
+        {"a * s", "desc.product.a.formula is given; of grouped products those with groups of rows", 1, 0}};
+    size_t i;
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        gemmepi_operand s;
+        gemmepi_grouped_desc desc;
+        gemmepi_plan *plan = NULL;
+        memset(&s, 0, sizeof s), memset(&desc, 0, sizeof desc);
+        s.name = "s", s.kind = GEMMEPI_SCALAR, s.batch_stride = rows[i].stride;
+        desc.groups = 2, desc.grouping = rows[i].of_k ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
+        desc.product.m = desc.product.n = desc.product.k = 8, desc.product.a.formula = rows[i].a;
+        desc.product.operands = &s, desc.product.operand_count = 1;
+        CHECK(gemmepi_plan_grouped(here->context, &desc, &plan) && strstr(gemmepi_last_error(), rows[i].says),
+              "%s\n   and not: %s", plan ? "OK" : gemmepi_last_error(), rows[i].says);
+        gemmepi_plan_destroy(plan);
+    }
 }
 
 /* >>what is refused */
@@ -629,6 +672,7 @@ int main(int argc, char **argv) {
         RUN(numbers_and_scalars_are_read_by_all_formulas_of_a_product);
         RUN(texts_of_operands_go_with_outputs_in_f64);
         RUN(groups_have_weights_that_their_formula_makes);
+        RUN(texts_that_groups_do_not_have_are_refused_in_words);
         RUN(texts_that_make_no_operand_are_refused_in_words);
         RUN(fields_that_do_not_go_with_formulas_of_operands_are_refused);
         test_device_close(here);
