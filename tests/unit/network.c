@@ -249,30 +249,125 @@ static void host_memory_may_run_out_anywhere(void) {
     }
 }
 
-/* The kernel's tiles count rows beyond the last one, too. */
-static void rows_up_to_2_to_31_run_in_the_kernel_while_all_of_a_tile_have_numbers(void) {
-    static const struct {
-        int64_t rows;
-        const char *says;
-    } cases[] = {{((int64_t)1 << 31) - 1025, "all layers in one kernel"},
-                 {((int64_t)1 << 31) - 1024, "a layer at a time, as it has more than 2^31 - 1025 rows"},
-                 {((int64_t)1 << 31) - 1, "a layer at a time, as it has more than 2^31 - 1025 rows"}};
-    gemmepi_config config = fake_config();
-    gemmepi_context *context = open_fake(&config);
+/* A network of 16 bits, of the program's shape where a field is 0, and what explain says of it. */
+typedef struct told {
+    const char *says;
+    int backward, arch;
+    gemmepi_dtype dtype;
+    int64_t rows, input, width; /* width: of all layers */
+    uint64_t flags;
+    const char *formula, *input_formula; /* formula: of the second layer */
+    int beta;                            /* of it, as the list below */
+} told;
+enum { PERIODS = 1, BLOCKS, GRADIENT };
+
+static const char in_kernel[] = "all layers in one kernel";
+static const told tellings[] = {
+    {in_kernel, 0, 0, GEMMEPI_F16, 0, 0, 0, 0, NULL, NULL, 0},
+    {in_kernel, 1, 0, GEMMEPI_BF16, 1, 0, 0, GEMMEPI_ACCUMULATE_DW, "d = v * sigmoid(beta * v)", NULL, 0},
+    {in_kernel, 0, 0, GEMMEPI_F16, 0, 128, 128, GEMMEPI_ACCUMULATE_DX, NULL, NULL, 0},
+    {in_kernel, 0, 75, GEMMEPI_F16, 0, 0, 0, 0, NULL, NULL, 0},
+    {in_kernel, 0, 0, GEMMEPI_F16, 0, 0, 0, 0, "d = v * beta", NULL, GRADIENT},
+    /* the kernel's tiles count rows beyond the last one, too */
+    {in_kernel, 0, 0, GEMMEPI_F16, ((int64_t)1 << 31) - 1025, 0, 0, 0, NULL, NULL, 0},
+    {"it has more than 2^31 - 1025 rows", 0, 0, GEMMEPI_F16, ((int64_t)1 << 31) - 1024, 0, 0, 0, NULL, NULL,
+     0},
+    {"it has more than 2^31 - 1025 rows", 0, 0, GEMMEPI_F16, ((int64_t)1 << 31) - 1, 0, 0, 0, NULL, NULL, 0},
+    {"there are no rows", 0, 0, GEMMEPI_F16, -1, 0, 0, 0, NULL, NULL, 0},
+    {"the kernel is for F16 and BF16", 0, 0, GEMMEPI_F32, 0, 0, 0, 0, NULL, NULL, 0},
+    {"the chip has no mma.sync for its type", 0, 75, GEMMEPI_BF16, 0, 0, 0, 0, NULL, NULL, 0},
+    {"a layer, or its input, is wider than 128", 0, 0, GEMMEPI_F16, 0, 0, 129, 0, NULL, NULL, 0},
+    {"a layer, or its input, is wider than 128", 0, 0, GEMMEPI_F16, 0, 129, 0, 0, NULL, NULL, 0},
+    {"a layer, or its input, is wider than 128", 1, 0, GEMMEPI_BF16, 0, 0, 2000, 0, NULL, NULL, 0},
+    {"it has NETWORK_SAVED", 0, 0, GEMMEPI_F16, 0, 0, 0, GEMMEPI_NETWORK_SAVED, NULL, NULL, 0},
+    {"it has ACCUMULATE_DX", 1, 0, GEMMEPI_F16, 0, 0, 0, GEMMEPI_ACCUMULATE_DX, NULL, NULL, 0},
+    {"its weights, or backward they and a tile's rows of every layer, are more than a block's shared memory",
+     1, 0, GEMMEPI_F16, 0, 128, 128, 0, NULL, NULL, 0},
+    {"the sums of dw are more than a block has registers for", 1, 0, GEMMEPI_F16, 0, 96, 96, 0, NULL, NULL,
+     0},
+    {"x is made by a formula", 0, 0, GEMMEPI_F16, 0, 0, 0, 0, NULL, "sin(a)", 0},
+    {"gradients of operands are asked for", 1, 0, GEMMEPI_F16, 0, 0, 0, 0, "d = v * beta", NULL, GRADIENT},
+    {"a formula reads by index", 0, 0, GEMMEPI_F16, 0, 0, 0, 0, "d = v * beta[row]", NULL, 0},
+    {"a formula has halves", 0, 0, GEMMEPI_F16, 0, 0, 0, 0, "d = pair(right(v), left(v))", NULL, 0},
+    {"a formula's operand is BLOCKED", 0, 0, GEMMEPI_F16, 0, 0, 0, 0, "d = v * beta", NULL, PERIODS},
+    {"a formula's operand is BLOCKED", 1, 0, GEMMEPI_F16, 0, 0, 0, 0, "d = v * beta", NULL, BLOCKS}};
+
+static void make_told(program *p, gemmepi_operand operands[2], const told *t) {
+    int i;
+    make_program(p, t->flags, t->formula);
+    p->desc.dtype = t->dtype, p->desc.input_formula = t->input_formula;
+    p->desc.rows = t->rows < 0 ? 0 : t->rows ? t->rows : p->desc.rows;
+    p->desc.input = t->input ? t->input : p->desc.input;
+    for (i = 0; i < LAYERS && t->width; i++)
+        p->layers[i].width = t->width;
+    operands[0] = operands[1] = p->beta;
+    operands[0].column_period = t->beta == PERIODS ? 16 : 0;
+    if (t->beta == BLOCKS)
+        operands[0].kind = GEMMEPI_BLOCKED, operands[0].block_rows = 1, operands[0].block_columns = 32;
+    operands[1].name = "d_beta", operands[1].output = 1;
+    if (p->beta.name)
+        p->layers[1].operands = operands, p->layers[1].operand_count = 1 + (t->beta == GRADIENT);
+}
+
+static void what_runs_in_the_kernel_and_why_all_else_does_not_is_told(void) {
     size_t i;
-    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        static char text[1 << 16];
+    for (i = 0; i < sizeof tellings / sizeof tellings[0]; i++) {
+        static char text[1 << 16], says[128];
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_operand operands[2];
+        gemmepi_plan *plan = NULL;
+        program p;
+        gpu.other_arch = tellings[i].arch;
+        context = open_fake(&config);
+        make_told(&p, operands, &tellings[i]);
+        CHECK(plan_program(context, &p, tellings[i].backward, &plan) == GEMMEPI_OK, "%d: %s", (int)i,
+              gemmepi_last_error());
+        gemmepi_plan_explain(plan, text, sizeof text);
+        snprintf(says, sizeof says, "%s%s", tellings[i].says == in_kernel ? "" : "a layer at a time, as ",
+                 tellings[i].says);
+        CHECK(strstr(text, says) != NULL, "%d, %s: %s", (int)i, says, text);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        gpu.other_arch = 0;
+        nothing_is_left();
+    }
+}
+
+/* A layer with so many NUMBERs, which its text adds up. */
+static void add_numbers(gemmepi_network_layer *layer, gemmepi_operand *operands, char *text, int count) {
+    static const char names[13][2] = {"b", "c", "f", "g", "h", "k", "l", "m", "n", "p", "q", "r", "s"};
+    int i;
+    memset(operands, 0, (size_t)count * sizeof *operands);
+    strcpy(text, "d = v");
+    for (i = 0; i < count; i++) {
+        operands[i].name = names[i], operands[i].kind = GEMMEPI_NUMBER;
+        strcat(strcat(text, " + "), names[i]);
+    }
+    layer->activation = 0, layer->formula = text, layer->operands = operands, layer->operand_count = count;
+}
+
+static void the_kernel_has_room_for_24_operands(void) {
+    int more;
+    for (more = 0; more < 2; more++) {
+        static char text[1 << 16], texts[2][96];
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_operand operands[2][13];
         gemmepi_plan *plan = NULL;
         program p;
         make_program(&p, 0, NULL);
-        p.desc.dtype = GEMMEPI_F16, p.desc.rows = cases[i].rows;
+        p.desc.dtype = GEMMEPI_F16;
+        add_numbers(&p.layers[0], operands[0], texts[0], 12);
+        add_numbers(&p.layers[2], operands[1], texts[1], 12 + more);
         CHECK(plan_program(context, &p, 0, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
         gemmepi_plan_explain(plan, text, sizeof text);
-        CHECK(strstr(text, cases[i].says) != NULL, "%lld rows: %s", (long long)cases[i].rows, text);
+        CHECK(strstr(text, more ? "as its formulas have more than 24 operands together" : in_kernel), "%s",
+              text);
         gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
     }
-    gemmepi_destroy(context);
-    nothing_is_left();
 }
 
 int main(void) {
@@ -282,7 +377,8 @@ int main(void) {
     RUN(calls_find_the_plan_of_the_last_one);
     RUN(products_that_cublaslt_refuses_take_another_route);
     RUN(networks_are_compiled_ahead);
-    RUN(rows_up_to_2_to_31_run_in_the_kernel_while_all_of_a_tile_have_numbers);
+    RUN(what_runs_in_the_kernel_and_why_all_else_does_not_is_told);
+    RUN(the_kernel_has_room_for_24_operands);
     RUN(host_memory_may_run_out_anywhere);
     return test_finish();
 }
