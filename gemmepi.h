@@ -38974,8 +38974,9 @@ static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__s
   int is_short = needed > layer->built_size && space->size < needed;
   gemmepi_status status = is_short ? gpi__reserve(context, space->stream, 1, needed) : GEMMEPI_OK;
   if (!status && space->workspace && !is_short) {
-    status = gpi__check_given_workspace(space->workspace, space->size, needed);
-    if (!status)
+    if (space->regions)
+      status = gpi__check_given_workspace(space->workspace, space->size, needed);
+    if (space->regions && !status)
       status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
     return status ? status : gpi__run_steps(run, (char *)space->workspace, space->size, space->stream);
   }
@@ -40628,6 +40629,18 @@ typedef struct gpi__network_run {
   size_t workspace_size;
 } gpi__network_run;
 
+/* Runs a layer without a look at its pointers: the network has looked; on the host, or with the primary context current. */
+static gemmepi_status gpi__run_inner_layer(const gemmepi_plan *base, const gemmepi_linear_args *args, gemmepi_stream stream) {
+  const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
+  gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->is_beside};
+  gpi__layer_run run;
+  run.layer = layer;
+  gpi__list_layer_pointers(&layer->task, args, run.sources);
+  return base->context->is_host
+       ? gpi__launch_on_host(base->context, &space, gpi__all_temporaries(layer), gpi__run_steps, &run)
+       : gpi__run_layer_on_device(&run, &space);
+}
+
 /* What both directions of a layer read. */
 static void gpi__point_to_forward(const gpi__network_run *run, int i, gemmepi_linear_args *args) {
   const gpi__network_plan *network = run->network;
@@ -40652,7 +40665,7 @@ static gemmepi_status gpi__run_networks_forward(const gpi__network_run *run, int
   gpi__point_to_forward(run, i, &args);
   args.y = is_last ? run->at.alone[GPI__N_Y] : gpi__past(run->kept, network->y_at[i]);
   args.preact = gpi__has_saved_p(network->forward[i]) ? gpi__past(run->kept, network->p_at[i]) : NULL;
-  return gpi__row_of_layer(0)->run(network->forward[i], &args, 0, stream);
+  return gpi__run_inner_layer(network->forward[i], &args, stream);
 }
 
 static gemmepi_status gpi__run_networks_backward(const gpi__network_run *run, int i, gemmepi_stream stream) {
@@ -40673,7 +40686,7 @@ static gemmepi_status gpi__run_networks_backward(const gpi__network_run *run, in
     before.operands = run->at.operands[i - 1];
     args.before = &before;
   }
-  return gpi__row_of_layer(1)->run(network->backward[i], &args, 0, stream);
+  return gpi__run_inner_layer(network->backward[i], &args, stream);
 }
 
 /* In a workspace of so many bytes; on the host, or with the primary context current. */

@@ -221,8 +221,9 @@ static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__s
     int is_short = needed > layer->built_size && space->size < needed;
     gemmepi_status status = is_short ? gpi__reserve(context, space->stream, 1, needed) : GEMMEPI_OK;
     if (!status && space->workspace && !is_short) {
-        status = gpi__check_given_workspace(space->workspace, space->size, needed);
-        if (!status)
+        if (space->regions)
+            status = gpi__check_given_workspace(space->workspace, space->size, needed);
+        if (space->regions && !status)
             status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
         return status ? status : gpi__run_steps(run, (char *)space->workspace, space->size, space->stream);
     }

@@ -12,6 +12,19 @@ typedef struct gpi__network_run {
     size_t workspace_size;
 } gpi__network_run;
 
+/* Runs a layer without a look at its pointers: the network has looked; on the host, or with the primary context current. */
+static gemmepi_status gpi__run_inner_layer(const gemmepi_plan *base, const gemmepi_linear_args *args,
+                                           gemmepi_stream stream) {
+    const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
+    gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->is_beside};
+    gpi__layer_run run;
+    run.layer = layer;
+    gpi__list_layer_pointers(&layer->task, args, run.sources);
+    return base->context->is_host
+               ? gpi__launch_on_host(base->context, &space, gpi__all_temporaries(layer), gpi__run_steps, &run)
+               : gpi__run_layer_on_device(&run, &space);
+}
+
 /* What both directions of a layer read. */
 static void gpi__point_to_forward(const gpi__network_run *run, int i, gemmepi_linear_args *args) {
     const gpi__network_plan *network = run->network;
@@ -36,7 +49,7 @@ static gemmepi_status gpi__run_networks_forward(const gpi__network_run *run, int
     gpi__point_to_forward(run, i, &args);
     args.y = is_last ? run->at.alone[GPI__N_Y] : gpi__past(run->kept, network->y_at[i]);
     args.preact = gpi__has_saved_p(network->forward[i]) ? gpi__past(run->kept, network->p_at[i]) : NULL;
-    return gpi__row_of_layer(0)->run(network->forward[i], &args, 0, stream);
+    return gpi__run_inner_layer(network->forward[i], &args, stream);
 }
 
 static gemmepi_status gpi__run_networks_backward(const gpi__network_run *run, int i, gemmepi_stream stream) {
@@ -57,7 +70,7 @@ static gemmepi_status gpi__run_networks_backward(const gpi__network_run *run, in
         before.operands = run->at.operands[i - 1];
         args.before = &before;
     }
-    return gpi__row_of_layer(1)->run(network->backward[i], &args, 0, stream);
+    return gpi__run_inner_layer(network->backward[i], &args, stream);
 }
 
 /* In a workspace of so many bytes; on the host, or with the primary context current. */

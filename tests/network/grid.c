@@ -5,17 +5,19 @@ static test_device *here;
 
 /* >>activations, with their derivatives written by hand */
 
-static const action actions[] = {{NULL, GEMMEPI_NONE, 1, 0},
-                                 {NULL, GEMMEPI_SILU, 1.1, .5},
-                                 {NULL, GEMMEPI_TANH, 1, .8},
-                                 {NULL, GEMMEPI_SIGMOID, .25, .1},
-                                 {NULL, GEMMEPI_GELU_TANH, 1.13, .8},
-                                 {"d = sin(2 * v)", 0, 2, 4},
-                                 {"d = v * sigmoid(beta * v)", 0, 3, 3},
-                                 {"d = tanh(v) * up + rate * v", 0, 2, 1},
-                                 {"d = twice * v", 0, 2, 0}, /* its gradient reads no v */
-                                 {NULL, GEMMEPI_RELU, 1, 0}};
-enum { ACTIONS = sizeof actions / sizeof *actions, RELU_IS = ACTIONS - 1 };
+static const action actions[] = {{NULL, GEMMEPI_NONE, 1, 0, 0},
+                                 {NULL, GEMMEPI_SILU, 1.1, .5, 0},
+                                 {NULL, GEMMEPI_TANH, 1, .8, 0},
+                                 {NULL, GEMMEPI_SIGMOID, .25, .1, 0},
+                                 {NULL, GEMMEPI_GELU_TANH, 1.13, .8, 0},
+                                 {"d = sin(2 * v)", 0, 2, 4, 0},
+                                 {"d = v * sigmoid(beta * v)", 0, 3, 3, 0},
+                                 {"d = tanh(v) * up + rate * v", 0, 2, 1, 0},
+                                 {"d = twice * v", 0, 2, 0, 0}, /* its gradient reads no v */
+                                 {NULL, GEMMEPI_RELU, 1, 0, 0},
+                                 {NULL, GEMMEPI_LEAKY_RELU, 1, 0, -1}};
+/* From RELU on they have bends. */
+enum { ACTIONS = sizeof actions / sizeof *actions, RELU_IS = ACTIONS - 2 };
 
 static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
@@ -29,8 +31,8 @@ static double act(const network *net, int i, int row, int column, double v, doub
     const gemmepi_epilogue name = net->acts[i]->activation;
     double s, magnitude;
     if (!net->acts[i]->formula) {
-        *slope = oracle_derivative((unsigned)name, 0, v, &magnitude);
-        return oracle_activation((unsigned)name, 0, v);
+        *slope = oracle_derivative((unsigned)name, net->acts[i]->parameter, v, &magnitude);
+        return oracle_activation((unsigned)name, net->acts[i]->parameter, v);
     }
     switch (net->acts[i] - actions) {
     case 5:
@@ -291,7 +293,7 @@ static void narrow_networks_run_in_one_kernel(void) {
     }
 }
 
-/* Small whole numbers, of which no sum is rounded in any type: RELU's bends are where they are. */
+/* Small whole numbers, of which no sum is rounded in any type: bends are where they are. */
 static void networks_of_whole_numbers_are_exact(void) {
     static network net;
     rng random = rng_seeded(58);
@@ -303,7 +305,8 @@ static void networks_of_whole_numbers_are_exact(void) {
         net.input = 1 + net.input % 5;
         for (j = 0; j < net.count; j++)
             net.width[j] = 1 + net.width[j] % (j ? 60 : 6),
-            net.acts[j] = &actions[rng_one_in(&random, 4) ? 0 : RELU_IS];
+            net.acts[j] =
+                &actions[rng_one_in(&random, 4) ? 0 : RELU_IS + rng_below(&random, ACTIONS - RELU_IS)];
         net.y_ld = 0;
         if (test_takes((uint64_t)i * 2 + 1))
             check_network(&net, (uint64_t)i, 1);
@@ -361,6 +364,24 @@ static void gradients_are_those_of_differences(void) {
             if (net.beta[i].at)
                 fetch(&net, &net.dbeta[i]), check_difference(&net, &net.beta[i], &net.dbeta[i], "dbeta");
         }
+        close_network(&net);
+    }
+}
+
+/* Those of operands are asked for by themselves: layers below have no backward then. */
+static void gradients_of_operands_come_alone_too(void) {
+    static network net;
+    int i, which;
+    for (which = 0; which < 3; which++) {
+        memset(&net, 0, sizeof net);
+        net.on = here, net.dtype = net.gradient = GEMMEPI_F64, net.rows = 5, net.input = 3, net.count = 3;
+        for (i = 0; i < 3; i++)
+            net.width[i] = 7 - i, net.acts[i] = &actions[i == which ? 6 : 2 + i];
+        open_network(&net, (uint64_t)which, 0);
+        add_operand(&net, which, "d_beta", GEMMEPI_PER_COLUMN, &net.dbeta[which], 1);
+        run_network(&net, 1);
+        fetch(&net, &net.dbeta[which]);
+        check_difference(&net, &net.beta[which], &net.dbeta[which], "dbeta");
         close_network(&net);
     }
 }
@@ -457,6 +478,7 @@ int main(int argc, char **argv) {
         RUN(networks_drawn_at_random_are_what_plain_loops_say);
         RUN(networks_of_whole_numbers_are_exact);
         RUN(gradients_are_those_of_differences);
+        RUN(gradients_of_operands_come_alone_too);
         RUN(a_network_without_rows_has_gradients_of_0);
         RUN(saved_and_made_again_agree);
         RUN(the_first_layers_input_may_be_made_by_text);

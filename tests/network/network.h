@@ -20,6 +20,7 @@ typedef struct action {
     const char *formula;
     gemmepi_epilogue activation;
     double slope, bend; /* bounds of the first two derivatives, for arguments to 8 */
+    double parameter;   /* of the name; 0: none */
 } action;
 
 typedef struct network {
@@ -146,6 +147,8 @@ static void open_network(network *net, uint64_t seed, double step) {
         const int k = inputs_of(net, i), n = net->width[i];
         const double most = step > 0 ? 1 : 2 / sqrt(k);
         net->layers[i].width = n, net->layers[i].activation = net->acts[i]->activation;
+        net->layers[i].activation_parameter = net->acts[i]->parameter;
+        net->layers[i].has_parameter = net->acts[i]->parameter != 0;
         net->w[i] = hold(net, net->dtype, k * n, &random, most, step);
         net->bias[i] = hold(net, net->dtype, n, &random, 1, step);
         net->dw[i] = hold(net, net->gradient, k * n, NULL, 0, 0);
@@ -180,12 +183,21 @@ static void close_network(network *net) {
     net->saved = NULL;
 }
 
+/* Whether backward has something to do. */
+static int has_gradients(const network *net) {
+    int i, j, count = 0;
+    for (i = 0; i < net->count; i++)
+        for (j = 0; j < net->layers[i].operand_count; j++)
+            count += net->operands[i][j].output;
+    return count || has(net, GEMMEPI_NETWORK_DX | GEMMEPI_NETWORK_DW);
+}
+
 /* Plans both directions, with room for what is saved, and runs them; planned 0: by one-shot calls. */
 static void run_network(network *net, int planned) {
     gemmepi_context *context = net->on->context;
     gemmepi_plan *forward = NULL, *backward = NULL;
     gemmepi_plan_details details, of_backward;
-    const int differs = has(net, GEMMEPI_NETWORK_DX | GEMMEPI_NETWORK_DW);
+    const int differs = has_gradients(net);
     must(gemmepi_plan_network(context, &net->desc, &forward));
     must(gemmepi_plan_info(forward, &details));
     if (has(net, GEMMEPI_NETWORK_SAVED) && details.saved_size && !net->saved) {
