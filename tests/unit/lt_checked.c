@@ -52,7 +52,7 @@ static gemmepi_plan_details planned_details(gemmepi_context *context, const gemm
     memset(&details, 0, sizeof details);
     if (gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK &&
         gemmepi_plan_info(plan, &details) == GEMMEPI_OK) {
-        static char text[4096];
+        char text[4096];
         gemmepi_plan_explain(plan, text, sizeof text);
         CHECK(strstr(text, says), "explain lacks '%s': %s", says, text);
     } else {
@@ -271,6 +271,53 @@ static void one_shot_calls_and_layers_check_too(void) {
     end(context);
 }
 
+static gemmepi_context *shared_by_threads;
+
+static void *plan_one(void *unused) {
+    gemmepi_matmul_desc desc = with_bias();
+    (void)unused;
+    planned_details(shared_by_threads, &desc, "left out other algorithms");
+    return NULL;
+}
+
+static void threads_that_plan_one_kind_check_it_once(void) {
+    pthread_t threads[4];
+    int i;
+    shared_by_threads = begin(86, 130100, BY_LT | BY_PLAIN, "");
+    spoil(24, far_off);
+    for (i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, plan_one, NULL) == 0, "no thread");
+    for (i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(gpu.lt_calls == 4, "%ld calls, of which two are of each algorithm", gpu.lt_calls);
+    end(shared_by_threads);
+}
+
+/* Tuning compares with the other ways, but by percents; the answer is checked as what is chosen untuned is. */
+static void an_answer_of_tuning_that_is_wrong_is_not_used(void) {
+    int wrong;
+    for (wrong = 0; wrong < 2; wrong++) {
+        gemmepi_context *context = begin(86, 130100, BY_LT | BY_PLAIN, "");
+        gemmepi_matmul_desc desc = with_bias();
+        gemmepi_any_desc any;
+        gemmepi_tune_options options;
+        gemmepi_plan_details details;
+        memset(&any, 0, sizeof any);
+        memset(&options, 0, sizeof options);
+        any.matmul = &desc;
+        options.milliseconds = 200, options.threads = 1;
+        gpu.launch_time = 50, gpu.product_time = 5, gpu.answer_time = 1;
+        spoil(wrong ? 24 : 0, four_units);
+        CHECK(gemmepi_tune(context, &any, 1, &options, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        details = planned_details(context, &desc, "off by");
+        CHECK(wrong || details.ways_timed > 1, "the answer is not used");
+        CHECK(strstr(details.kernel, wrong ? "algorithm 31" : "algorithm 24"), "%s", details.kernel);
+        CHECK(!wrong || strstr(logged, "ignoring a tuning answer"), "%s", logged);
+        gpu.launch_time = gpu.product_time = gpu.answer_time = 0;
+        end(context);
+    }
+}
+
 static void bad_values_are_refused(void) {
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context = NULL;
@@ -295,6 +342,8 @@ int main(void) {
     RUN(nothing_is_checked_in_a_capture_but_later);
     RUN(what_cannot_be_checked_is_used_with_a_warning);
     RUN(one_shot_calls_and_layers_check_too);
+    RUN(threads_that_plan_one_kind_check_it_once);
+    RUN(an_answer_of_tuning_that_is_wrong_is_not_used);
     RUN(bad_values_are_refused);
     return test_finish();
 }
