@@ -29003,7 +29003,8 @@ static int gpi__lt_describe_aux(const gpi__cublaslt *lt, const gpi__problem *pro
   int32_t type = gpi__lt_type(aux->dtype);
   int result =
     gpi__lt_add_pointer(lt, problem, product, GPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GPI__AUX);
-  if (!result && aux->bits != 1 && aux->dtype != problem->views[GPI__D].dtype)
+  /* as with bias: beside an fp8 D, too, BF16 is the default (H100, cuBLASLt 13.1) */
+  if (!result && aux->bits != 1 && (aux->dtype != problem->views[GPI__D].dtype || gpi__is_fp8_product(problem)))
     result =
       gpi__lt_set(lt, product, GPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type, sizeof type);
   if (!result)
@@ -29333,11 +29334,13 @@ static int gpi__lt_has_short_k(const gpi__lt_question *q) {
   return gpi__dtype((gemmepi_dtype)q->problem->common)->size == 2 && q->problem->k <= GPI__LT_SHORT_K;
 }
 
-/* D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before, where beta is known to be 1, with no epilogue and
- with BIAS. */
+/* D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before, where beta is known to be 1, with no epilogue,
+ with BIAS and with DRELU, whose results were off by 20 times the bound so. */
 static int gpi__lt_may_add_in_memory(const gpi__lt_question *q) {
+  uint32_t activation = gpi__activation(q->problem->epilogue);
   return q->problem->views[GPI__D].bits == 16 && !(q->problem->flags & GEMMEPI_RELAXED) &&
-     q->use == GPI__LT_WHOLE && gpi__activation(q->problem->epilogue) == GEMMEPI_NONE;
+     q->use == GPI__LT_WHOLE &&
+     (activation == GEMMEPI_NONE || (activation == GEMMEPI_RELU && gpi__has(q->problem, GEMMEPI_BACKWARD)));
 }
 
 /* >>the table */

@@ -55,6 +55,7 @@ static struct {
     gpi__lt_algorithm algorithms[32]; /* of the answers, in order; id 0: 100, 101, ... */
     int other_cublaslt;               /* its version; 0: 130100 */
     int lt_multiprocessors;           /* that cuBLASLt is to count on; 0: it was not told */
+    int lt_aux_type;                  /* -1: it was not told */
     size_t lt_workspace;
     float lt_waves;      /* of each answer */
     int wrong_algorithm; /* changes the first numbers of D, in these bits: */
@@ -832,6 +833,8 @@ FAKE(cublasLtMatmulDescSetAttribute)
         memcpy(&desc->data[2], value, size);
     if (attribute == GPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET)
         memcpy(&gpu.lt_multiprocessors, value, size);
+    if (attribute == GPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE)
+        memcpy(&gpu.lt_aux_type, value, size);
     return 0;
 }
 FAKE(cublasLtMatmulDescGetAttribute)

@@ -252,6 +252,28 @@ static void an_empty_product_leaves_its_sums(void) {
         }
 }
 
+/* Beside fp8 operands cuBLASLt stores aux in BF16 unless it is told, also where D is fp8. */
+static void the_type_of_aux_is_told_where_it_is_not_cublaslt_s_own(void) {
+    static const struct {
+        gemmepi_dtype a, d;
+        int told;
+    } cases[] = {{GEMMEPI_E4M3, GEMMEPI_E4M3, GPI__CUDA_R_8F_E4M3},
+                 {GEMMEPI_E4M3, GEMMEPI_BF16, GPI__CUDA_R_16BF},
+                 {GEMMEPI_BF16, GEMMEPI_BF16, -1}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_LT);
+        gpu.algorithms[0].id = 66;
+        gpu.lt_aux_type = -1;
+        p.desc = product(cases[i].a, GEMMEPI_GELU_TANH | GEMMEPI_AUX);
+        p.desc.b.transposed = 1, p.desc.d.dtype = cases[i].d;
+        if (planned_plan(&p))
+            CHECK(gpu.lt_aux_type == cases[i].told, "%d: type %d", (int)i, gpu.lt_aux_type);
+        gpu.algorithms[0].id = 0;
+        planned_end(&p);
+    }
+}
+
 /* cuBLASLt that knows of both rounds the product before it adds D. */
 static void what_is_added_to_d_is_not_told_that_beta_is_1(void) {
     static const struct {
@@ -259,21 +281,25 @@ static void what_is_added_to_d_is_not_told_that_beta_is_1(void) {
         int in_place, is_hidden, is_split;
         gemmepi_dtype dtype;
         uint64_t flags;
+        gemmepi_epilogue epilogue;
     } rows[] = {
-        {1, 1, 1, 1, 0, GEMMEPI_BF16, 0},
-        {1, 1, 0, 0, 0, GEMMEPI_BF16, 0},
-        {1, 2, 1, 0, 0, GEMMEPI_F16, 0},
-        {2, 1, 1, 0, 1, GEMMEPI_F16, 0},
-        {1, 1, 1, 0, 0, GEMMEPI_F32, 0},
-        {2, 1, 0, 0, 0, GEMMEPI_F16, 0},
-        {2, 1, 1, 0, 0, GEMMEPI_F16, GEMMEPI_RELAXED},
+        {1, 1, 1, 1, 0, GEMMEPI_BF16, 0, GEMMEPI_NONE},
+        {1, 1, 0, 0, 0, GEMMEPI_BF16, 0, GEMMEPI_NONE},
+        {1, 2, 1, 0, 0, GEMMEPI_F16, 0, GEMMEPI_NONE},
+        {2, 1, 1, 0, 1, GEMMEPI_F16, 0, GEMMEPI_NONE},
+        {1, 1, 1, 0, 0, GEMMEPI_F32, 0, GEMMEPI_NONE},
+        {2, 1, 0, 0, 0, GEMMEPI_F16, 0, GEMMEPI_NONE},
+        {2, 1, 1, 0, 0, GEMMEPI_F16, GEMMEPI_RELAXED, GEMMEPI_NONE},
+        {1, 1, 1, 1, 0, GEMMEPI_BF16, 0, GEMMEPI_RELU | GEMMEPI_BACKWARD},
+        {1, 2, 1, 0, 0, GEMMEPI_BF16, 0, GEMMEPI_RELU | GEMMEPI_BACKWARD},
+        {1, 1, 1, 0, 0, GEMMEPI_BF16, 0, GEMMEPI_RELU},
     };
     size_t i;
     for (i = 0; i < GPI__COUNT(rows); i++) {
         static const double one = 1;
         gemmepi_config config = fake_config();
         gemmepi_context *context;
-        gemmepi_matmul_desc desc = product(rows[i].dtype, GEMMEPI_NONE);
+        gemmepi_matmul_desc desc = product(rows[i].dtype, rows[i].epilogue);
         gemmepi_matmul_args args = args_for(&desc);
         gemmepi_plan *plan = NULL;
         config.log = keep_log;
@@ -1383,6 +1409,7 @@ int main(void) {
     RUN(cublaslt_has_no_c_whose_lines_begin_at_multiples_of_more_elements_than_those_of_d);
     RUN(a_c_of_another_dtype_is_held_to_elements);
     RUN(an_empty_product_leaves_its_sums);
+    RUN(the_type_of_aux_is_told_where_it_is_not_cublaslt_s_own);
     RUN(what_is_added_to_d_is_not_told_that_beta_is_1);
     RUN(what_is_added_to_d_beside_sums_of_an_operand_is_rounded_once);
     RUN(a_context_without_its_ones_works);

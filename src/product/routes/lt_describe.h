@@ -97,7 +97,9 @@ static int gpi__lt_describe_aux(const gpi__cublaslt *lt, const gpi__problem *pro
     int32_t type = gpi__lt_type(aux->dtype);
     int result =
         gpi__lt_add_pointer(lt, problem, product, GPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GPI__AUX);
-    if (!result && aux->bits != 1 && aux->dtype != problem->views[GPI__D].dtype)
+    /* as with bias: beside an fp8 D, too, BF16 is the default (H100, cuBLASLt 13.1) */
+    if (!result && aux->bits != 1 &&
+        (aux->dtype != problem->views[GPI__D].dtype || gpi__is_fp8_product(problem)))
         result =
             gpi__lt_set(lt, product, GPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type, sizeof type);
     if (!result)

@@ -239,11 +239,14 @@ static int gpi__lt_has_short_k(const gpi__lt_question *q) {
     return gpi__dtype((gemmepi_dtype)q->problem->common)->size == 2 && q->problem->k <= GPI__LT_SHORT_K;
 }
 
-/* D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before, where beta is known to be 1, with no epilogue and
-   with BIAS. */
+/* D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before, where beta is known to be 1, with no epilogue,
+   with BIAS and with DRELU, whose results were off by 20 times the bound so. */
 static int gpi__lt_may_add_in_memory(const gpi__lt_question *q) {
+    uint32_t activation = gpi__activation(q->problem->epilogue);
     return q->problem->views[GPI__D].bits == 16 && !(q->problem->flags & GEMMEPI_RELAXED) &&
-           q->use == GPI__LT_WHOLE && gpi__activation(q->problem->epilogue) == GEMMEPI_NONE;
+           q->use == GPI__LT_WHOLE &&
+           (activation == GEMMEPI_NONE ||
+            (activation == GEMMEPI_RELU && gpi__has(q->problem, GEMMEPI_BACKWARD)));
 }
 
 /* >>the table */
