@@ -47,9 +47,11 @@ function finish(text, is_function, is_object, is_variable, is_prototype, i) {
         sub(/^static /, "", lines[1])
     for (i = 1; i <= count; i++)
         define(lines[i])
-    if (is_object)
-        declare("extern " substr(lines[1], 1, index(lines[1], " = ") - 1) ";")
-    else if (!is_function || text ~ /^static /) { # or it is public, or a thread's body
+    if (is_object) {
+        named = lines[1]
+        sub(/ =( .*)?$/, "", named)
+        declare("extern " named ";")
+    } else if (!is_function || text ~ /^static /) { # or it is public, or a thread's body
         if (is_function)
             sub(/ \{$/, ";", lines[count])
         for (i = 1; i <= count; i++)
