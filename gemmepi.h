@@ -16447,9 +16447,7 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
   size_t bytes, gemmepi_stream stream) {
-  void *from;
-  memcpy(&from, &host, sizeof from); /* only read, see up in gpi__copy */
-  return gpi__copy(context, device, from, bytes, 1, stream);
+  return gpi__copy(context, device, (void *)(uintptr_t)host, bytes, 1, stream); /* which only reads it */
 }
 
 GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const void *host, size_t bytes, void **pointer) {
@@ -16468,9 +16466,7 @@ GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const vo
 
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
   size_t bytes, gemmepi_stream stream) {
-  void *from;
-  memcpy(&from, &device, sizeof from);
-  return gpi__copy(context, from, host, bytes, 0, stream);
+  return gpi__copy(context, (void *)(uintptr_t)device, host, bytes, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream) {
@@ -20036,6 +20032,10 @@ static void gpi__add_to(gpi__sum *sum, double term) {
   sum->total = total;
 }
 
+static double gpi__total_of(const gpi__sum *sum) {
+  return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
+}
+
 /* bias_grad (+)= sums, which start anew */
 static void gpi__host_store_sums(const gpi__problem *problem, const gpi__arguments *arguments,
   gpi__host_place at, gpi__sum *sums) {
@@ -20047,7 +20047,7 @@ static void gpi__host_store_sums(const gpi__problem *problem, const gpi__argumen
     gpi__load_run(view->dtype, bias_grad, first, 1, at.count, values);
   for (c = 0; c < at.count; c++) {
     gpi__add_to(&sums[c], values[c]);
-    values[c] = sums[c].total - sums[c].total == 0 ? sums[c].total + sums[c].lost : sums[c].total;
+    values[c] = gpi__total_of(&sums[c]);
   }
   gpi__store_run(view->dtype, bias_grad, first, at.count, values);
   memset(sums, 0, (size_t)at.count * sizeof *sums);
@@ -20379,10 +20379,6 @@ static void gpi__reduce(gpi__reduced *cell, int op, double x, int64_t place) {
     }
   }
   cell->has_any = 1;
-}
-
-static double gpi__total_of(const gpi__sum *sum) {
-  return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
 }
 
 /* Writes a reduction of an output, which starts anew. */
@@ -21045,7 +21041,7 @@ static void gpi__host_sum_run(gpi__loops *loops, int t, int64_t count) {
     gpi__load_run(nest->dtype[t], base, first, step, count, values);
   for (i = 0; i < count; i++) {
     gpi__add_to(&sums[i], values[i]);
-    values[i] = sums[i].total - sums[i].total == 0 ? sums[i].total + sums[i].lost : sums[i].total;
+    values[i] = gpi__total_of(&sums[i]);
   }
   gpi__store_strided(nest->dtype[t], base, first, step, count, values);
 }
@@ -21130,9 +21126,9 @@ static void gpi__scaled_load(const gpi__scaled *scaled, const int64_t *index, in
     gpi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count, values);
 }
 
-/* The largest |a| of those that share a number; NaN stays. */
-static double gpi__scaled_amax(const gpi__scaled *scaled) {
-  int64_t index[GPI__MAX_RANK], *i = &index[scaled->k];
+/* For those that share a number y = factor a / divisor, one of which is 1, or, if not stores, nothing. Returns the largest |a|; NaN stays. */
+static double gpi__scaled_walk(const gpi__scaled *scaled, int stores, double factor, double divisor) {
+  int64_t index[GPI__MAX_RANK], *i = &index[scaled->k], j;
   double values[GPI__HOST_RUN], amax = 0;
   memcpy(index, scaled->begin, sizeof index);
   do {
@@ -21140,26 +21136,14 @@ static double gpi__scaled_amax(const gpi__scaled *scaled) {
       int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__HOST_RUN);
       gpi__scaled_load(scaled, index, count, values);
       gpi__host_amax(&amax, count, values);
+      for (j = 0; j < count; j++)
+        values[j] = values[j] * factor / divisor;
+      if (stores)
+        gpi__store_strided(scaled->task->operands[scaled->output].dtype, gpi__scaled_base(scaled, scaled->output),
+          gpi__scaled_first(scaled, scaled->y_stride, index), scaled->y_stride[scaled->k], count, values);
     }
   } while (gpi__scaled_next(scaled, index));
   return amax;
-}
-
-/* y = factor a / divisor, one of which is 1, for those that share a number */
-static void gpi__scaled_cast(const gpi__scaled *scaled, double factor, double divisor) {
-  int64_t index[GPI__MAX_RANK], *i = &index[scaled->k], j;
-  double values[GPI__HOST_RUN];
-  memcpy(index, scaled->begin, sizeof index);
-  do {
-    for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__HOST_RUN) {
-      int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__HOST_RUN);
-      gpi__scaled_load(scaled, index, count, values);
-      for (j = 0; j < count; j++)
-        values[j] = values[j] * factor / divisor;
-      gpi__store_strided(scaled->task->operands[scaled->output].dtype, gpi__scaled_base(scaled, scaled->output),
-        gpi__scaled_first(scaled, scaled->y_stride, index), scaled->y_stride[scaled->k], count, values);
-    }
-  } while (gpi__scaled_next(scaled, index));
 }
 
 /* The scale that takes the largest number to the type's largest. */
@@ -21177,7 +21161,7 @@ static void gpi__scaled_run(const gpi__scaled *scaled) {
   int amax_dtype = task->operands[GPI__IN_A].dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
   double factor = 1, divisor = 1, amax;
   if (task->flags & (GEMMEPI_CAST_AMAX | GEMMEPI_CAST_Y_SCALE)) {
-    amax = gpi__scaled_amax(scaled);
+    amax = gpi__scaled_walk(scaled, 0, 1, 1);
     if (scaled->amax)
       gpi__store_run(amax_dtype, scaled->amax, scaled->number, 1, &amax);
     if (task->flags & GEMMEPI_CAST_Y_SCALE) {
@@ -21187,7 +21171,7 @@ static void gpi__scaled_run(const gpi__scaled *scaled) {
   }
   if (task->flags & GEMMEPI_CAST_SCALE)
     factor = (double)scaled->scale[scaled->number];
-  gpi__scaled_cast(scaled, factor, divisor);
+  (void)gpi__scaled_walk(scaled, 1, factor, divisor);
 }
 
 /* One matrix, the numbers of which begin at `first`; returns where those of the next do. */
@@ -32839,20 +32823,12 @@ static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *pla
   gpi__explain_candidate(text, problem, without);
 }
 
-/* "GELU_TANH|BIAS" */
-static void gpi__append_composition(gpi__text *text, gemmepi_epilogue epilogue) {
-  char name[256];
-  gpi__text room = gpi__text_in(name, sizeof name);
-  gpi__append_epilogue(&room, epilogue);
-  gpi__append(text, "%s", name);
-}
-
 /* What the product is to the formula. */
 static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *around, const gpi__matmul_plan *product) {
   const gpi__formula *formula = around->inside.formula->placed.formula;
   if (around->formula.is_composed) {
     gpi__append(text, "  the formula is ");
-    gpi__append_composition(text, product->problem.epilogue);
+    gpi__append_epilogue(text, product->problem.epilogue);
     gpi__append(text, ":\n");
   } else if (around->formula.is_inside) {
     gpi__append(text, "  the formula is inside the kernel:\n");
@@ -36004,11 +35980,10 @@ static void gpi__add_residual(const gemmepi_linear_desc *layer, gemmepi_matmul_d
   desc->residual = layer->residual;
 }
 
-/* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
+/* problem: forward's, where that has no formula. A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
-  gpi__layer_task *task) {
+  gpi__layer_task *task, gpi__problem *problem) {
   gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
-  gpi__problem problem;
   gemmepi_status status;
   desc.d = layer->y;
   desc.aux = layer->preact;
@@ -36023,19 +35998,19 @@ static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int
     gpi__find_scale_of_y(layer, &desc);
     gpi__add_residual(layer, &desc);
   }
-  status = gpi__normalise(&desc, alignment, &problem);
+  status = gpi__normalise(&desc, alignment, problem);
   if (status)
     return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.y", "desc.preact");
-  gpi__convert_layer_view(task, GPI__L_RESIDUAL, &problem, GPI__RESIDUAL);
-  gpi__convert_layer_view(task, GPI__L_A, &problem, GPI__A);
-  gpi__convert_layer_view(task, GPI__L_B, &problem, GPI__B);
-  gpi__convert_layer_view(task, GPI__L_BIAS, &problem, GPI__BIAS);
+  gpi__convert_layer_view(task, GPI__L_RESIDUAL, problem, GPI__RESIDUAL);
+  gpi__convert_layer_view(task, GPI__L_A, problem, GPI__A);
+  gpi__convert_layer_view(task, GPI__L_B, problem, GPI__B);
+  gpi__convert_layer_view(task, GPI__L_BIAS, problem, GPI__BIAS);
   if (!backward && !layer->formula)
-    gpi__convert_y_view(task, &problem);
+    gpi__convert_y_view(task, problem);
   if (layer->flags & GEMMEPI_LINEAR_SAVED)
-    gpi__convert_layer_view(task, GPI__L_PREACT, &problem, GPI__AUX);
-  task->parameter = problem.parameter;
-  task->alignment = problem.alignment;
+    gpi__convert_layer_view(task, GPI__L_PREACT, problem, GPI__AUX);
+  task->parameter = problem->parameter;
+  task->alignment = problem->alignment;
   return GEMMEPI_OK;
 }
 
@@ -37506,7 +37481,7 @@ static gemmepi_status gpi__convert_step_formulas(const gpi__layers_wish *wish, g
   return status;
 }
 
-/* desc -> task, or the sentence that says what is wrong with it. problems: of the direction's steps with a formula. */
+/* desc -> task, or the sentence that says what is wrong with it. problems: of the direction's steps with a formula, and forward's. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   int backward, size_t alignment, gpi__layer_task *task, gpi__layer_problems *problems) {
   gemmepi_linear_desc layer, callers, changed[2], before;
@@ -37535,7 +37510,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   else if (!status)
     status = gpi__start_through_texts(desc, &layer, &made, task);
   if (!status)
-    status = gpi__convert_forward(&layer, backward, alignment, task);
+    status = gpi__convert_forward(&layer, backward, alignment, task, &problems->of[GPI__OF_FIRST]);
   if (!status)
     status = gpi__check_batch_form(&layer, task, backward);
   if (task->exchanged)
@@ -37744,40 +37719,24 @@ static void gpi__point_to_scales_of_y(gpi__step *step) {
   step->sources[GPI__AMAX_HISTORY] = GPI__L_AMAX_HISTORY;
 }
 
-/* A product with a formula, whose problem gpi__convert_layer has made. d: where D goes. */
-static gemmepi_status gpi__add_formula_step(gpi__linear_plan *layer, const gpi__problem *formula, int d, const char *what) {
-  gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, what);
-  gpi__problem problem = *formula;
+static void gpi__point_to_factors(gpi__step *step) {
   step->sources[GPI__A] = GPI__L_A;
   step->sources[GPI__B] = GPI__L_B;
   step->sources[GPI__SCALE_A] = GPI__L_SCALE_A;
   step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
+}
+
+/* A product with a formula, whose problem gpi__convert_layer has made. d: where D goes. */
+static gemmepi_status gpi__add_formula_step(gpi__linear_plan *layer, const gpi__problem *formula, int d, const char *what) {
+  gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, what);
+  gpi__problem problem = *formula;
+  gpi__point_to_factors(step);
   step->sources[GPI__D] = (int8_t)d;
   if (d == GPI__L_Y)
     gpi__point_to_scales_of_y(step);
   else
     problem.views[GPI__D].alignment = 256;
   return gpi__build_step(layer, &problem, step);
-}
-
-/* The layer's own product with its activation: act(A B + bias). */
-static gemmepi_matmul_desc gpi__layer_product(const gpi__layer_task *task, gpi__step *step) {
-  gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->n, task->k, task->batch);
-  desc.compute = (gemmepi_compute)task->compute;
-  desc.epilogue = task->epilogue;
-  gpi__give_parameter(task, &desc);
-  desc.a = gpi__layer_matrix(task, GPI__L_A);
-  desc.b = gpi__layer_matrix(task, GPI__L_B);
-  step->sources[GPI__A] = GPI__L_A;
-  step->sources[GPI__B] = GPI__L_B;
-  step->sources[GPI__SCALE_A] = GPI__L_SCALE_A;
-  step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
-  if (task->flags & GEMMEPI_LINEAR_BIAS) {
-    desc.epilogue |= GEMMEPI_BIAS;
-    desc.bias = gpi__layer_vector(task, GPI__L_BIAS);
-    step->sources[GPI__BIAS] = GPI__L_BIAS;
-  }
-  return desc;
 }
 /* What backward makes its products from, and the copies of A and B whose items, or scales, do not lie as the products want them. */
 
@@ -37999,8 +37958,18 @@ static gemmepi_status gpi__add_pass(gpi__linear_plan *layer, const gemmepi_matri
 static gemmepi_status gpi__add_recomputation(gpi__linear_plan *layer, const gemmepi_matrix *g) {
   const gpi__layer_task *task = &layer->task;
   gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, "G");
-  gemmepi_matmul_desc desc = gpi__layer_product(task, step);
-  desc.epilogue |= GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
+  gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->n, task->k, task->batch);
+  desc.compute = (gemmepi_compute)task->compute;
+  desc.epilogue = task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
+  gpi__give_parameter(task, &desc);
+  desc.a = gpi__layer_matrix(task, GPI__L_A);
+  desc.b = gpi__layer_matrix(task, GPI__L_B);
+  gpi__point_to_factors(step);
+  if (task->flags & GEMMEPI_LINEAR_BIAS) {
+    desc.epilogue |= GEMMEPI_BIAS;
+    desc.bias = gpi__layer_vector(task, GPI__L_BIAS);
+    step->sources[GPI__BIAS] = GPI__L_BIAS;
+  }
   desc.aux = gpi__layer_matrix(task, GPI__L_DY);
   desc.d = *g;
   step->sources[GPI__AUX] = GPI__L_DY;
@@ -38214,35 +38183,20 @@ static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__la
 /* Plans of layers: forward's one step, and workspace. */
 
 static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__layer_problems *problems) {
-  const gpi__layer_task *task = &layer->task;
+  const gpi__problem *problem = &problems->of[GPI__OF_FIRST];
   gpi__step *step;
-  gemmepi_matmul_desc desc;
-  if (gpi__has_own_formula(task))
-    return gpi__add_formula_step(layer, &problems->of[GPI__OF_FIRST], GPI__L_Y, "Y");
+  if (gpi__has_own_formula(&layer->task))
+    return gpi__add_formula_step(layer, problem, GPI__L_Y, "Y");
   step = gpi__new_step(layer, GPI__STEP_PRODUCT, "Y");
-  desc = gpi__layer_product(task, step);
-  desc.d = gpi__layer_matrix(task, GPI__L_Y);
-  step->sources[GPI__D] = GPI__L_Y;
+  gpi__point_to_factors(step);
   gpi__point_to_scales_of_y(step);
-  if (task->found_scale) {
-    desc.flags |= task->flags & GPI__LAYERS_FOUND_FLAGS;
-    desc.amax_history = task->amax_history;
-    desc.d.scale.mode = (gemmepi_scale_mode)task->found_scale;
-    desc.d.scale.batch_stride = task->views[GPI__L_FOUND_SCALE_Y].batch_stride;
-  }
-  if (task->flags & GEMMEPI_LINEAR_RESIDUAL) {
-    desc.epilogue |= GEMMEPI_RESIDUAL;
-    desc.residual = gpi__layer_matrix(task, GPI__L_RESIDUAL);
-    step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
-    step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
-  }
-  if (task->flags & GEMMEPI_LINEAR_SAVED) {
-    desc.epilogue |= GEMMEPI_AUX;
-    desc.aux = gpi__layer_matrix(task, GPI__L_PREACT);
-    step->sources[GPI__AUX] = GPI__L_PREACT;
-    step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_PREACT;
-  }
-  return gpi__build_product_step(layer, step, &desc);
+  step->sources[GPI__D] = GPI__L_Y;
+  step->sources[GPI__BIAS] = GPI__L_BIAS;
+  step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
+  step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
+  step->sources[GPI__AUX] = GPI__L_PREACT;
+  step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_PREACT;
+  return gpi__build_step(layer, problem, step);
 }
 
 /* The plan's task has references of its own: one-shot calls find the plan by it. */

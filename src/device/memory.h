@@ -137,9 +137,7 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
                                           size_t bytes, gemmepi_stream stream) {
-    void *from;
-    memcpy(&from, &host, sizeof from); /* only read, see up in gpi__copy */
-    return gpi__copy(context, device, from, bytes, 1, stream);
+    return gpi__copy(context, device, (void *)(uintptr_t)host, bytes, 1, stream); /* which only reads it */
 }
 
 GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const void *host, size_t bytes,
@@ -159,9 +157,7 @@ GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const vo
 
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
                                             size_t bytes, gemmepi_stream stream) {
-    void *from;
-    memcpy(&from, &device, sizeof from);
-    return gpi__copy(context, from, host, bytes, 0, stream);
+    return gpi__copy(context, (void *)(uintptr_t)device, host, bytes, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream) {

@@ -177,7 +177,7 @@ static void gpi__host_sum_run(gpi__loops *loops, int t, int64_t count) {
         gpi__load_run(nest->dtype[t], base, first, step, count, values);
     for (i = 0; i < count; i++) {
         gpi__add_to(&sums[i], values[i]);
-        values[i] = sums[i].total - sums[i].total == 0 ? sums[i].total + sums[i].lost : sums[i].total;
+        values[i] = gpi__total_of(&sums[i]);
     }
     gpi__store_strided(nest->dtype[t], base, first, step, count, values);
 }
@@ -263,9 +263,9 @@ static void gpi__scaled_load(const gpi__scaled *scaled, const int64_t *index, in
                   values);
 }
 
-/* The largest |a| of those that share a number; NaN stays. */
-static double gpi__scaled_amax(const gpi__scaled *scaled) {
-    int64_t index[GPI__MAX_RANK], *i = &index[scaled->k];
+/* For those that share a number y = factor a / divisor, one of which is 1, or, if not stores, nothing. Returns the largest |a|; NaN stays. */
+static double gpi__scaled_walk(const gpi__scaled *scaled, int stores, double factor, double divisor) {
+    int64_t index[GPI__MAX_RANK], *i = &index[scaled->k], j;
     double values[GPI__HOST_RUN], amax = 0;
     memcpy(index, scaled->begin, sizeof index);
     do {
@@ -273,28 +273,16 @@ static double gpi__scaled_amax(const gpi__scaled *scaled) {
             int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__HOST_RUN);
             gpi__scaled_load(scaled, index, count, values);
             gpi__host_amax(&amax, count, values);
+            for (j = 0; j < count; j++)
+                values[j] = values[j] * factor / divisor;
+            if (stores)
+                gpi__store_strided(scaled->task->operands[scaled->output].dtype,
+                                   gpi__scaled_base(scaled, scaled->output),
+                                   gpi__scaled_first(scaled, scaled->y_stride, index),
+                                   scaled->y_stride[scaled->k], count, values);
         }
     } while (gpi__scaled_next(scaled, index));
     return amax;
-}
-
-/* y = factor a / divisor, one of which is 1, for those that share a number */
-static void gpi__scaled_cast(const gpi__scaled *scaled, double factor, double divisor) {
-    int64_t index[GPI__MAX_RANK], *i = &index[scaled->k], j;
-    double values[GPI__HOST_RUN];
-    memcpy(index, scaled->begin, sizeof index);
-    do {
-        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__HOST_RUN) {
-            int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__HOST_RUN);
-            gpi__scaled_load(scaled, index, count, values);
-            for (j = 0; j < count; j++)
-                values[j] = values[j] * factor / divisor;
-            gpi__store_strided(scaled->task->operands[scaled->output].dtype,
-                               gpi__scaled_base(scaled, scaled->output),
-                               gpi__scaled_first(scaled, scaled->y_stride, index),
-                               scaled->y_stride[scaled->k], count, values);
-        }
-    } while (gpi__scaled_next(scaled, index));
 }
 
 /* The scale that takes the largest number to the type's largest. */
@@ -312,7 +300,7 @@ static void gpi__scaled_run(const gpi__scaled *scaled) {
     int amax_dtype = task->operands[GPI__IN_A].dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     double factor = 1, divisor = 1, amax;
     if (task->flags & (GEMMEPI_CAST_AMAX | GEMMEPI_CAST_Y_SCALE)) {
-        amax = gpi__scaled_amax(scaled);
+        amax = gpi__scaled_walk(scaled, 0, 1, 1);
         if (scaled->amax)
             gpi__store_run(amax_dtype, scaled->amax, scaled->number, 1, &amax);
         if (task->flags & GEMMEPI_CAST_Y_SCALE) {
@@ -322,7 +310,7 @@ static void gpi__scaled_run(const gpi__scaled *scaled) {
     }
     if (task->flags & GEMMEPI_CAST_SCALE)
         factor = (double)scaled->scale[scaled->number];
-    gpi__scaled_cast(scaled, factor, divisor);
+    (void)gpi__scaled_walk(scaled, 1, factor, divisor);
 }
 
 /* One matrix, the numbers of which begin at `first`; returns where those of the next do. */

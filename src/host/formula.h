@@ -238,10 +238,6 @@ static void gpi__reduce(gpi__reduced *cell, int op, double x, int64_t place) {
     cell->has_any = 1;
 }
 
-static double gpi__total_of(const gpi__sum *sum) {
-    return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
-}
-
 /* Writes a reduction of an output, which starts anew. */
 static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
                                gpi__reduced *cell) {

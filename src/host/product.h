@@ -308,6 +308,10 @@ static void gpi__add_to(gpi__sum *sum, double term) {
     sum->total = total;
 }
 
+static double gpi__total_of(const gpi__sum *sum) {
+    return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
+}
+
 /* bias_grad (+)= sums, which start anew */
 static void gpi__host_store_sums(const gpi__problem *problem, const gpi__arguments *arguments,
                                  gpi__host_place at, gpi__sum *sums) {
@@ -319,7 +323,7 @@ static void gpi__host_store_sums(const gpi__problem *problem, const gpi__argumen
         gpi__load_run(view->dtype, bias_grad, first, 1, at.count, values);
     for (c = 0; c < at.count; c++) {
         gpi__add_to(&sums[c], values[c]);
-        values[c] = sums[c].total - sums[c].total == 0 ? sums[c].total + sums[c].lost : sums[c].total;
+        values[c] = gpi__total_of(&sums[c]);
     }
     gpi__store_run(view->dtype, bias_grad, first, at.count, values);
     memset(sums, 0, (size_t)at.count * sizeof *sums);

@@ -55,8 +55,18 @@ static gemmepi_status gpi__add_pass(gpi__linear_plan *layer, const gemmepi_matri
 static gemmepi_status gpi__add_recomputation(gpi__linear_plan *layer, const gemmepi_matrix *g) {
     const gpi__layer_task *task = &layer->task;
     gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, "G");
-    gemmepi_matmul_desc desc = gpi__layer_product(task, step);
-    desc.epilogue |= GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
+    gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->n, task->k, task->batch);
+    desc.compute = (gemmepi_compute)task->compute;
+    desc.epilogue = task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
+    gpi__give_parameter(task, &desc);
+    desc.a = gpi__layer_matrix(task, GPI__L_A);
+    desc.b = gpi__layer_matrix(task, GPI__L_B);
+    gpi__point_to_factors(step);
+    if (task->flags & GEMMEPI_LINEAR_BIAS) {
+        desc.epilogue |= GEMMEPI_BIAS;
+        desc.bias = gpi__layer_vector(task, GPI__L_BIAS);
+        step->sources[GPI__BIAS] = GPI__L_BIAS;
+    }
     desc.aux = gpi__layer_matrix(task, GPI__L_DY);
     desc.d = *g;
     step->sources[GPI__AUX] = GPI__L_DY;

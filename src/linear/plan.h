@@ -5,35 +5,20 @@
 #include "backward.h"
 
 static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__layer_problems *problems) {
-    const gpi__layer_task *task = &layer->task;
+    const gpi__problem *problem = &problems->of[GPI__OF_FIRST];
     gpi__step *step;
-    gemmepi_matmul_desc desc;
-    if (gpi__has_own_formula(task))
-        return gpi__add_formula_step(layer, &problems->of[GPI__OF_FIRST], GPI__L_Y, "Y");
+    if (gpi__has_own_formula(&layer->task))
+        return gpi__add_formula_step(layer, problem, GPI__L_Y, "Y");
     step = gpi__new_step(layer, GPI__STEP_PRODUCT, "Y");
-    desc = gpi__layer_product(task, step);
-    desc.d = gpi__layer_matrix(task, GPI__L_Y);
-    step->sources[GPI__D] = GPI__L_Y;
+    gpi__point_to_factors(step);
     gpi__point_to_scales_of_y(step);
-    if (task->found_scale) {
-        desc.flags |= task->flags & GPI__LAYERS_FOUND_FLAGS;
-        desc.amax_history = task->amax_history;
-        desc.d.scale.mode = (gemmepi_scale_mode)task->found_scale;
-        desc.d.scale.batch_stride = task->views[GPI__L_FOUND_SCALE_Y].batch_stride;
-    }
-    if (task->flags & GEMMEPI_LINEAR_RESIDUAL) {
-        desc.epilogue |= GEMMEPI_RESIDUAL;
-        desc.residual = gpi__layer_matrix(task, GPI__L_RESIDUAL);
-        step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
-        step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
-    }
-    if (task->flags & GEMMEPI_LINEAR_SAVED) {
-        desc.epilogue |= GEMMEPI_AUX;
-        desc.aux = gpi__layer_matrix(task, GPI__L_PREACT);
-        step->sources[GPI__AUX] = GPI__L_PREACT;
-        step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_PREACT;
-    }
-    return gpi__build_product_step(layer, step, &desc);
+    step->sources[GPI__D] = GPI__L_Y;
+    step->sources[GPI__BIAS] = GPI__L_BIAS;
+    step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
+    step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
+    step->sources[GPI__AUX] = GPI__L_PREACT;
+    step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_PREACT;
+    return gpi__build_step(layer, problem, step);
 }
 
 /* The plan's task has references of its own: one-shot calls find the plan by it. */

@@ -196,41 +196,25 @@ static void gpi__point_to_scales_of_y(gpi__step *step) {
     step->sources[GPI__AMAX_HISTORY] = GPI__L_AMAX_HISTORY;
 }
 
+static void gpi__point_to_factors(gpi__step *step) {
+    step->sources[GPI__A] = GPI__L_A;
+    step->sources[GPI__B] = GPI__L_B;
+    step->sources[GPI__SCALE_A] = GPI__L_SCALE_A;
+    step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
+}
+
 /* A product with a formula, whose problem gpi__convert_layer has made. d: where D goes. */
 static gemmepi_status gpi__add_formula_step(gpi__linear_plan *layer, const gpi__problem *formula, int d,
                                             const char *what) {
     gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, what);
     gpi__problem problem = *formula;
-    step->sources[GPI__A] = GPI__L_A;
-    step->sources[GPI__B] = GPI__L_B;
-    step->sources[GPI__SCALE_A] = GPI__L_SCALE_A;
-    step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
+    gpi__point_to_factors(step);
     step->sources[GPI__D] = (int8_t)d;
     if (d == GPI__L_Y)
         gpi__point_to_scales_of_y(step);
     else
         problem.views[GPI__D].alignment = 256;
     return gpi__build_step(layer, &problem, step);
-}
-
-/* The layer's own product with its activation: act(A B + bias). */
-static gemmepi_matmul_desc gpi__layer_product(const gpi__layer_task *task, gpi__step *step) {
-    gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->n, task->k, task->batch);
-    desc.compute = (gemmepi_compute)task->compute;
-    desc.epilogue = task->epilogue;
-    gpi__give_parameter(task, &desc);
-    desc.a = gpi__layer_matrix(task, GPI__L_A);
-    desc.b = gpi__layer_matrix(task, GPI__L_B);
-    step->sources[GPI__A] = GPI__L_A;
-    step->sources[GPI__B] = GPI__L_B;
-    step->sources[GPI__SCALE_A] = GPI__L_SCALE_A;
-    step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
-    if (task->flags & GEMMEPI_LINEAR_BIAS) {
-        desc.epilogue |= GEMMEPI_BIAS;
-        desc.bias = gpi__layer_vector(task, GPI__L_BIAS);
-        step->sources[GPI__BIAS] = GPI__L_BIAS;
-    }
-    return desc;
 }
 
 #endif

@@ -180,7 +180,7 @@ static gemmepi_status gpi__convert_step_formulas(const gpi__layers_wish *wish, g
     return status;
 }
 
-/* desc -> task, or the sentence that says what is wrong with it. problems: of the direction's steps with a formula. */
+/* desc -> task, or the sentence that says what is wrong with it. problems: of the direction's steps with a formula, and forward's. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                          int backward, size_t alignment, gpi__layer_task *task,
                                          gpi__layer_problems *problems) {
@@ -210,7 +210,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     else if (!status)
         status = gpi__start_through_texts(desc, &layer, &made, task);
     if (!status)
-        status = gpi__convert_forward(&layer, backward, alignment, task);
+        status = gpi__convert_forward(&layer, backward, alignment, task, &problems->of[GPI__OF_FIRST]);
     if (!status)
         status = gpi__check_batch_form(&layer, task, backward);
     if (task->exchanged)

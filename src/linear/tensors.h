@@ -39,11 +39,10 @@ static void gpi__add_residual(const gemmepi_linear_desc *layer, gemmepi_matmul_d
     desc->residual = layer->residual;
 }
 
-/* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
+/* problem: forward's, where that has no formula. A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
-                                           gpi__layer_task *task) {
+                                           gpi__layer_task *task, gpi__problem *problem) {
     gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
-    gpi__problem problem;
     gemmepi_status status;
     desc.d = layer->y;
     desc.aux = layer->preact;
@@ -58,19 +57,19 @@ static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int
         gpi__find_scale_of_y(layer, &desc);
         gpi__add_residual(layer, &desc);
     }
-    status = gpi__normalise(&desc, alignment, &problem);
+    status = gpi__normalise(&desc, alignment, problem);
     if (status)
         return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.y", "desc.preact");
-    gpi__convert_layer_view(task, GPI__L_RESIDUAL, &problem, GPI__RESIDUAL);
-    gpi__convert_layer_view(task, GPI__L_A, &problem, GPI__A);
-    gpi__convert_layer_view(task, GPI__L_B, &problem, GPI__B);
-    gpi__convert_layer_view(task, GPI__L_BIAS, &problem, GPI__BIAS);
+    gpi__convert_layer_view(task, GPI__L_RESIDUAL, problem, GPI__RESIDUAL);
+    gpi__convert_layer_view(task, GPI__L_A, problem, GPI__A);
+    gpi__convert_layer_view(task, GPI__L_B, problem, GPI__B);
+    gpi__convert_layer_view(task, GPI__L_BIAS, problem, GPI__BIAS);
     if (!backward && !layer->formula)
-        gpi__convert_y_view(task, &problem);
+        gpi__convert_y_view(task, problem);
     if (layer->flags & GEMMEPI_LINEAR_SAVED)
-        gpi__convert_layer_view(task, GPI__L_PREACT, &problem, GPI__AUX);
-    task->parameter = problem.parameter;
-    task->alignment = problem.alignment;
+        gpi__convert_layer_view(task, GPI__L_PREACT, problem, GPI__AUX);
+    task->parameter = problem->parameter;
+    task->alignment = problem->alignment;
     return GEMMEPI_OK;
 }
 

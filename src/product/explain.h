@@ -291,21 +291,13 @@ static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *pla
     gpi__explain_candidate(text, problem, without);
 }
 
-/* "GELU_TANH|BIAS" */
-static void gpi__append_composition(gpi__text *text, gemmepi_epilogue epilogue) {
-    char name[256];
-    gpi__text room = gpi__text_in(name, sizeof name);
-    gpi__append_epilogue(&room, epilogue);
-    gpi__append(text, "%s", name);
-}
-
 /* What the product is to the formula. */
 static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *around,
                                             const gpi__matmul_plan *product) {
     const gpi__formula *formula = around->inside.formula->placed.formula;
     if (around->formula.is_composed) {
         gpi__append(text, "  the formula is ");
-        gpi__append_composition(text, product->problem.epilogue);
+        gpi__append_epilogue(text, product->problem.epilogue);
         gpi__append(text, ":\n");
     } else if (around->formula.is_inside) {
         gpi__append(text, "  the formula is inside the kernel:\n");
