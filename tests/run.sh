@@ -79,7 +79,7 @@ if [ -n "$PART" ]; then
     part=$((part - 1))
 fi
 
-# how many of the cases run, in how many pieces a grid goes, and what all takes of one processor of which a compilation takes 700 ms
+# how many of the cases run, in how many pieces a program goes at most (each begins with a second of CUDA on a GPU), and what all takes of one processor of which a compilation takes 700 ms
 fused= inside= weights= random= problems=40 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs))
 case $mode in
 test-all)
@@ -89,7 +89,7 @@ test-all)
     ;;
 test)
     share=4 seconds=240
-    has_gpu && share=128 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=4000
+    has_gpu && share=128 pieces=16 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=4000
     ;;
 *)
     share=16 seconds=100
@@ -156,14 +156,20 @@ programs() {
             for seed in 1000001 2000001 3000001 4000001; do echo "$name/$seed $program ${FUZZ_CASES:-200000} $seed"; done # five minutes in all
             continue
         fi
-        of=1 every=$share
-        [ "$name" = products/grouped ] && every=1 # a share is for the emulator
+        every=$share
+        [ "$name" = products/grouped ] && [ "$mode" != test ] && every=1 # a share is for the emulator and for some minutes
+        most=1
         case $name in
-        */grid) of=$pieces ;;
-        */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
-        unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
-        */fuzz | products/composed | products/found_scales | products/grouped | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/grouped_shapes | gpu/weights | gpu/weights_made | gpu/formula_inside | gpu/formula_pass | gpu/invariant | products/formula) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
+        network/grid) most=4 ;;
+        */grid) most=32 ;;
+        products/grid_exact) most=8 ;;
+        */grid_*) most=4 ;;
+        unit/library_calls) most=4 ;;
+        gpu/fused | gpu/formula_inside) has_gpu && most=16 ;;
+        */fuzz | products/composed | */bad_input) has_gpu && most=4 ;;
+        products/found_scales | products/formula | products/grouped | gpu/*_shapes | gpu/weights* | gpu/formula_pass | gpu/invariant) has_gpu && most=8 ;;
         esac
+        of=$((pieces > most ? most : pieces))
         while [ $piece -lt "$of" ]; do
             echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$every $program $options"
             piece=$((piece + 1))
@@ -198,7 +204,7 @@ list() {
     if command -v python3 >/dev/null 2>&1; then
         for name in pytorch pytorch_elementwise pytorch_linear; do
             of=1 first=0 count=${PYTORCH_COUNT:-$problems}
-            has_gpu && [ "$count" -ge 4 ] && of=4
+            has_gpu && [ "$count" -ge 4 ] && of=2
             while [ $first -lt "$count" ]; do
                 echo "gpu/$name$([ $of = 1 ] || echo "/$first") python3 tests/gpu/$name.py --first $first --count $((count / of))"
                 first=$((first + count / of))
@@ -236,7 +242,7 @@ list "$@" >"$results/all"
 # What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.
 longest='compile windows docs python gpu/pytorch gpu/invariant programs gpu/fused gpu/fp8 linear/grid linear/loss products/found_scales products/grouped
 gpu/weights gpu/formula gpu/operands products/formula parallel unit/activations linear/formula products/grid_edges products/bad_input products/grid
-gpu/grouped_shapes unit/library_calls linear/ elementwise/grid'
+gpu/grouped_shapes products/packed unit/library_calls linear/ network/ elementwise/grid'
 awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
 {
     for (i = 1; i <= kinds && index($1, kind[i]) != 1; i++) {

@@ -1,7 +1,8 @@
 /* The smallest test frame: a test is a function whose name says what is true, run by RUN(). It prints one line, and
    the program closes with 'N passed, N failed, N skipped' and exits with 1 if anything failed. With TEST_PART=I/N in its
    environment it runs each N-th test alone, from the I-th on, the first being 0. With TEST_SHARE=N a test of many cases runs those of
-   one key in N, and of the key that it has first: cases of one key share their kernels, which take most of the time on a GPU. */
+   one key in N, and of the key that it has first: cases of one key share their kernels, which take most of the time on a GPU.
+   The line of a test that computes for at least a second says for how long, in all threads. */
 #ifndef GEMMEPI_TEST_H
 #define GEMMEPI_TEST_H
 
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int test_passed, test_failed, test_skipped;
 static int test_failures_here;     /* failed checks of the running test */
@@ -92,6 +94,7 @@ static int test_takes(uint64_t key) {
 }
 
 static void test_run(const char *name, void (*function)(void)) {
+    double seconds = (double)clock();
     if (!test_is_of_this_part())
         return;
     test_first_key = 0;
@@ -100,6 +103,7 @@ static void test_run(const char *name, void (*function)(void)) {
     test_name_here = name;
     test_count_here++;
     function();
+    seconds = ((double)clock() - seconds) / CLOCKS_PER_SEC;
     if (test_failures_here) {
         test_failed++;
         printf("FAIL %s (%d checks)\n", name, test_failures_here);
@@ -108,7 +112,10 @@ static void test_run(const char *name, void (*function)(void)) {
         printf("skip %s: %s\n", name, test_skip_here);
     } else {
         test_passed++;
-        printf("ok   %s\n", name);
+        printf("ok   %s", name);
+        if (seconds >= 1)
+            printf(" (%.0f s)", seconds);
+        printf("\n");
     }
     fflush(stdout);
 }

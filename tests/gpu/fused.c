@@ -2,7 +2,8 @@
    sizes from 1 to 600 against the oracle, at large sizes against sums in double of some elements, and again and again. Needs a
    GPU of compute capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers; with a shape that is not of the kernel for
    Hopper, one of 7.5 or later. With the number of
-   a shape: the first of these alone, of that shape, with one of kernels: as many, not the same of each shape. */
+   a shape: the first of these alone, of that shape, with one of kernels: as many, not the same of each shape, and of the gradients
+   and the shapes that run again and again a share. */
 #include "candidate.h"
 
 enum { LARGEST = 600 };
@@ -364,7 +365,7 @@ static void gradients_hold_wherever_aux_lies(void) {
                                                   (sums ? GEMMEPI_BGRAD : GEMMEPI_NONE));
                     gemmepi_plan *plan;
                     run r;
-                    if (kernels_taken && (which + activation + half + sums) % 4)
+                    if (kernels_taken && (which + activation + half + sums) % 8)
                         continue;
                     for (i = 0; i < M; i++)
                         a[i * K] = factors[half][random_hash((uint64_t)i) % (sums ? 3 : 6)];
@@ -487,7 +488,8 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
     enum { EXTENT = 1032, CHAIN = 4 };             /* k enough for eight parts */
     static const int summing[] = {0, 1, 2, 3, 11}; /* of shapes, those of 128, 256, 192 and 64 columns */
     int which;
-    for (which = 0; which < CUTS + (int)GPI__COUNT(summing); which++) {
+    for (which = kernels_taken ? 1 : 0; which < CUTS + (int)GPI__COUNT(summing);
+         which += kernels_taken ? 3 : 1) {
         int sums_columns = which >= CUTS;
         cut c = cut_at(sums_columns ? summing[which - CUTS] : which);
         int has_f16_sums = c.mma && gpi__has_f16_sums(c.mma);

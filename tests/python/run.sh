@@ -1,6 +1,6 @@
 #!/bin/sh
-# The package in python/, installed into a folder as pip does it without a network: the C interface by ctypes, and with PyTorch linear and formula
-# against PyTorch's own gradients. Called by tests/run.sh in the repository's root; PYTHON names another python3. With TEST_PART=I/N every N-th
+# The package in python/: installed into a folder as pip does it without a network, the C interface by ctypes; and with PyTorch, as it is in this
+# checkout with the library of `make shared`, linear and formula against PyTorch's own gradients. Called by tests/run.sh in the repository's root; PYTHON names another python3. With TEST_PART=I/N every N-th
 # file of tests, from the I-th on.
 . tests/compile/lines.sh
 PYTHON=${PYTHON:-python3}
@@ -34,7 +34,7 @@ without_a_compiler_it_says_so() {
 
 # facts NAME: the lines of a file of tests
 facts() {
-    PYTHONPATH=$FOLDER/site PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1 GEMMEPI_OTHER_VERSION=$FOLDER/other.so "$PYTHON" "tests/python/$1.py" >"$FOLDER/$1" 2>"$FOLDER/errors"
+    PYTHONPATH=$site PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1 GEMMEPI_OTHER_VERSION=$FOLDER/other.so "$PYTHON" "tests/python/$1.py" >"$FOLDER/$1" 2>"$FOLDER/errors"
     status=$?
     grep -E '^(ok  |FAIL|skip|  )' "$FOLDER/$1"
     passed=$((passed + $(grep -c '^ok ' "$FOLDER/$1")))
@@ -54,12 +54,21 @@ elif ! "$PYTHON" -m pip --version >/dev/null 2>&1; then
     skip 'the Python package: python3 has no pip'
     finish
 fi
-attempt 'pip install ./python, without a network and without setuptools' installed ./python "$FOLDER/site" || finish
 package() {
+    attempt 'pip install ./python, without a network and without setuptools' installed ./python "$FOLDER/site" || return
     attempt 'an sdist builds where there is no checkout' an_sdist_is_whole
     attempt 'a build leaves nothing in python/' leaves_nothing_behind
     attempt 'a compiler that is missing is named' without_a_compiler_it_says_so
+    site=$FOLDER/site
     facts plain
+}
+
+# other_facts NAME, of the package as it is here
+other_facts() {
+    site=$ROOT/python GEMMEPI_LIBRARY=$ROOT/build/libgemmepi.so
+    [ "$(uname -s)" != Darwin ] || GEMMEPI_LIBRARY=$ROOT/build/libgemmepi.dylib
+    export GEMMEPI_LIBRARY
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL "${MAKE:-make}" --no-print-directory -s "${GEMMEPI_LIBRARY#"$ROOT/"}" && facts "$1"
 }
 
 # where `make emulate` or `sh tests/emulator/run.sh --build` has built it
@@ -67,7 +76,7 @@ emulated() {
     if [ -f build/emulator/emulator.so ] && nvrtc=$(sh tests/emulator/run.sh --build); then
         export EMULATOR_FOLDER="$ROOT/build/emulator" EMULATOR_NVRTC="$nvrtc" EMULATOR_ANY_MEMORY=1 XDG_CACHE_HOME="$ROOT/build/emulator/cache"
         export LD_LIBRARY_PATH="$EMULATOR_FOLDER:${nvrtc%/*}"
-        facts emulated
+        other_facts emulated
     else
         skip 'the Python package on an emulated GPU: there is no build/emulator/emulator.so'
     fi
@@ -76,10 +85,10 @@ emulated() {
 printf 'int gemmepi_version(void) { return 1; }\nconst char *gemmepi_last_error(void) { return ""; }\n' | "${CC:-cc}" -shared -fPIC -x c - -o "$FOLDER/other.so"
 mine package
 if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_op"))' 2>/dev/null; then
-    mine facts linear
-    mine facts formula
-    mine facts compiled
-    [ "$GEMMEPI_TEST_DEVICE" = host ] || mine facts gpu
+    mine other_facts linear
+    mine other_facts formula
+    mine other_facts compiled
+    [ "$GEMMEPI_TEST_DEVICE" = host ] || mine other_facts gpu
     mine emulated
 else
     mine skip 'gemmepi.linear and gemmepi.formula: there is no PyTorch of 2.4 or later'
