@@ -12,6 +12,7 @@
 #include "row_factor.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <time.h>
 #if !GPI__WINDOWS
 #include <sys/wait.h>
@@ -2432,6 +2433,17 @@ static int write_description(const kernel *what, const char *folder) {
     return (!file || fclose(file) == 0) && whole;
 }
 
+static int can_write_in(const char *folder) {
+    char path[1024];
+    FILE *file;
+    snprintf(path, sizeof path, "%s/written", folder);
+    file = fopen(path, "wb");
+    if (!file)
+        return 0;
+    fclose(file);
+    return remove(path) == 0;
+}
+
 static void compile_kernel(const gpi__nvrtc *nvrtc, int index, const char *folder, outcome *result) {
     gemmepi_allocator allocator = gpi__default_allocator();
     const kernel *what = &kernels[index];
@@ -2724,6 +2736,10 @@ int main(int argc, char **argv) {
     }
     if (!folder || jobs < 1 || share < 1) {
         printf("usage: kernels [--jobs N] [--only FAMILY] [--share N] [--all] FOLDER\n");
+        return 1;
+    }
+    if (!can_write_in(folder)) {
+        printf("FAIL kernels: cannot write in %s: %s\n0 passed, 1 failed, 0 skipped\n", folder, strerror(errno));
         return 1;
     }
     memset(&loader, 0, sizeof loader);
