@@ -126,6 +126,7 @@ $(filter build/tests/gpu/%,$(INSIDE:%=%.o)): INCLUDES += -DGEMMEPI_IMPLEMENTATIO
 $(USERS:%=%.o): INCLUDES := -I$(LINKED)/declared -I. -Itests
 # On the fake GPU nothing takes time but the library, and in `make kernels` nothing but NVRTC.
 $(filter build/tests/unit/%,$(INSIDE:%=%.o)) $(CHANGED:%=%.o) build/tests/kernels.o: CFLAGS += -O0
+build/tests/unit/formula_derive.o: CFLAGS += -O1
 $(filter build/tests/gpu/%,$(INSIDE:%=%.o)) build/tests/linked.o: CFLAGS += -O1
 $(INSIDE): build/tests/linked.o
 $(USERS): build/tests/gemmepi.o

@@ -2739,7 +2739,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     if (!can_write_in(folder)) {
-        printf("FAIL kernels: cannot write in %s: %s\n0 passed, 1 failed, 0 skipped\n", folder, strerror(errno));
+        printf("FAIL kernels: cannot write in %s: %s\n0 passed, 1 failed, 0 skipped\n", folder,
+               strerror(errno));
         return 1;
     }
     memset(&loader, 0, sizeof loader);

@@ -1052,10 +1052,10 @@ static void keep_log(void *user, gemmepi_log_level level, const char *message) {
     snprintf(logged + length, sizeof logged - length, "%d %s\n", (int)level, message);
 }
 
-/* A config for the fake GPU without a cache folder, and clean books. */
 /* Most tests are of cuBLASLt's routes, which the route fused would take problems from. */
 enum { NOT_FUSED = 1 << GEMMEPI_ROUTE_LT | 1 << GEMMEPI_ROUTE_SPLIT | 1 << GEMMEPI_ROUTE_PLAIN };
 
+/* For the fake GPU, without a cache folder and without a look into the system's, and clean books. */
 static gemmepi_config fake_config(void) {
     gemmepi_config config;
     plug_in();
@@ -1067,6 +1067,7 @@ static gemmepi_config fake_config(void) {
     config.allocator.free = book_free;
     config.cache_path = "";
     config.library_path = "relative-folder-that-is-not-there";
+    config.library_path_only = 1;
     config.routes = NOT_FUSED;
     return config;
 }
