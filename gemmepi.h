@@ -27371,21 +27371,23 @@ static gpi__kernel_matrix gpi__matrix_in_bytes(const gpi__view *view) {
   return matrix;
 }
 
-static void gpi__lay_out_block_scales(const gpi__problem *problem, gpi__sm80_params *params) {
+static void gpi__lay_out_block_scales(const gpi__problem *problem, gpi__block_scales scales[2], gpi__sm80_params *params) {
+  int i;
   if (!gpi__is_scaled_product(problem))
     return;
+  for (i = GPI__A; i <= GPI__B; i++)
+    scales[i] = gpi__block_scales_of(problem, i);
   params->scales_a = gpi__kernel_matrix_of(gpi__block_scales_view(problem, GPI__A));
   params->scales_b = gpi__kernel_matrix_of(gpi__block_scales_view(problem, GPI__B));
 }
 
 /* Points to the scales of a run: own are its arguments, where those of the whole go, too. */
-static void gpi__point_block_scales(const gpi__problem *problem, gpi__arguments *own, gpi__sm80_params *params) {
+static void gpi__point_block_scales(const gpi__block_scales scales[2], gpi__arguments *own, gpi__sm80_params *params) {
   int i;
   for (i = GPI__A; i <= GPI__B; i++) {
-    gpi__block_scales scales = gpi__block_scales_of(problem, i);
-    (i == GPI__A ? &params->scales_a : &params->scales_b)->data = own->operands[scales.blocks];
-    if (scales.whole >= 0)
-      own->pointers[GPI__SCALE_OF(i)] = own->operands[scales.whole];
+    (i == GPI__A ? &params->scales_a : &params->scales_b)->data = own->operands[scales[i].blocks];
+    if (scales[i].whole >= 0)
+      own->pointers[GPI__SCALE_OF(i)] = own->operands[scales[i].whole];
   }
 }
 
@@ -27445,6 +27447,7 @@ typedef struct gpi__sm80 {
   int parts;
   int staged; /* what leaves by way of shared memory: bits 1 D, 2 AUX */
   int copied; /* in words, as it does not lie at multiples of 16 bytes */
+  gpi__block_scales scales[2]; /* of A and B, where it multiplies by them */
   gpi__sm80_params params; /* all but pointers and scalars */
 } gpi__sm80;
 
@@ -27751,7 +27754,7 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
   params->part_k = (int)gpi__part_k(problem, sm80->parts) / elements;
   params->a = gpi__matrix_in_bytes(&problem->views[GPI__A]);
   params->b = gpi__matrix_in_bytes(&problem->views[GPI__B]);
-  gpi__lay_out_block_scales(problem, params);
+  gpi__lay_out_block_scales(problem, sm80->scales, params);
   params->epilogue.column_tiles = (unsigned)columns;
   params->epilogue.row_tiles = (unsigned)gpi__divide_up(problem->m, warp_rows);
   sm80->kernel.launch.blocks = (unsigned)(tiles * sm80->parts);
@@ -27806,7 +27809,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     return status;
   if (gpi__is_scaled_product(problem)) {
     own = *arguments;
-    gpi__point_block_scales(problem, &own, &params);
+    gpi__point_block_scales(sm80->scales, &own, &params);
     arguments = &own;
   }
   gpi__point_epilogue(arguments, sm80->kernel.applied, partials, &params.epilogue, params.places);

@@ -149,22 +149,25 @@ static gpi__kernel_matrix gpi__matrix_in_bytes(const gpi__view *view) {
     return matrix;
 }
 
-static void gpi__lay_out_block_scales(const gpi__problem *problem, gpi__sm80_params *params) {
+static void gpi__lay_out_block_scales(const gpi__problem *problem, gpi__block_scales scales[2],
+                                      gpi__sm80_params *params) {
+    int i;
     if (!gpi__is_scaled_product(problem))
         return;
+    for (i = GPI__A; i <= GPI__B; i++)
+        scales[i] = gpi__block_scales_of(problem, i);
     params->scales_a = gpi__kernel_matrix_of(gpi__block_scales_view(problem, GPI__A));
     params->scales_b = gpi__kernel_matrix_of(gpi__block_scales_view(problem, GPI__B));
 }
 
 /* Points to the scales of a run: own are its arguments, where those of the whole go, too. */
-static void gpi__point_block_scales(const gpi__problem *problem, gpi__arguments *own,
+static void gpi__point_block_scales(const gpi__block_scales scales[2], gpi__arguments *own,
                                     gpi__sm80_params *params) {
     int i;
     for (i = GPI__A; i <= GPI__B; i++) {
-        gpi__block_scales scales = gpi__block_scales_of(problem, i);
-        (i == GPI__A ? &params->scales_a : &params->scales_b)->data = own->operands[scales.blocks];
-        if (scales.whole >= 0)
-            own->pointers[GPI__SCALE_OF(i)] = own->operands[scales.whole];
+        (i == GPI__A ? &params->scales_a : &params->scales_b)->data = own->operands[scales[i].blocks];
+        if (scales[i].whole >= 0)
+            own->pointers[GPI__SCALE_OF(i)] = own->operands[scales[i].whole];
     }
 }
 

@@ -53,9 +53,10 @@ typedef struct gpi__sm80 {
     gpi__product_kernel kernel;
     gpi__sm80_shape shape;
     int parts;
-    int staged;              /* what leaves by way of shared memory: bits 1 D, 2 AUX */
-    int copied;              /* in words, as it does not lie at multiples of 16 bytes */
-    gpi__sm80_params params; /* all but pointers and scalars */
+    int staged;                  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
+    int copied;                  /* in words, as it does not lie at multiples of 16 bytes */
+    gpi__block_scales scales[2]; /* of A and B, where it multiplies by them */
+    gpi__sm80_params params;     /* all but pointers and scalars */
 } gpi__sm80;
 
 /* >>what may go there */
@@ -380,7 +381,7 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
     params->part_k = (int)gpi__part_k(problem, sm80->parts) / elements;
     params->a = gpi__matrix_in_bytes(&problem->views[GPI__A]);
     params->b = gpi__matrix_in_bytes(&problem->views[GPI__B]);
-    gpi__lay_out_block_scales(problem, params);
+    gpi__lay_out_block_scales(problem, sm80->scales, params);
     params->epilogue.column_tiles = (unsigned)columns;
     params->epilogue.row_tiles = (unsigned)gpi__divide_up(problem->m, warp_rows);
     sm80->kernel.launch.blocks = (unsigned)(tiles * sm80->parts);
@@ -436,7 +437,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
         return status;
     if (gpi__is_scaled_product(problem)) {
         own = *arguments;
-        gpi__point_block_scales(problem, &own, &params);
+        gpi__point_block_scales(sm80->scales, &own, &params);
         arguments = &own;
     }
     gpi__point_epilogue(arguments, sm80->kernel.applied, partials, &params.epilogue, params.places);
