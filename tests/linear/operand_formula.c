@@ -704,6 +704,82 @@ static void a_loss_whose_a_is_made_has_the_gradients_of_one_that_is_stored(void)
     }
 }
 
+/* >>operands of blocks */
+
+enum { B_M = 4, B_N = 3, B_K = 16, B_BLOCK = 8, B_BLOCKS = B_K / B_BLOCK, B_BATCH = 2 };
+
+/* Y = (X g) W, where g has an element for each `rows` x 8 of X. All is whole. */
+static struct {
+    double x[B_BATCH][B_M][B_K], w[B_K][B_N], dy[B_BATCH][B_M][B_N], g[B_BATCH][B_M][B_BLOCKS];
+    double y[B_BATCH][B_M][B_N], dg[B_BATCH][B_M][B_BLOCKS], dx[B_BATCH][B_M][B_K];
+} blocks;
+
+static void fill_blocks(void) {
+    double *at = &blocks.x[0][0][0];
+    rng random = rng_seeded(5);
+    size_t i;
+    for (i = 0; i < sizeof blocks / sizeof *at; i++)
+        at[i] = rng_below(&random, 7) - 3;
+}
+
+static void check_row_of_blocks(int t, int i, int rows) {
+    double sum, z;
+    int j, l, c;
+    for (j = 0; j < B_N; j++) {
+        for (sum = 0, l = 0; l < B_K; l++)
+            sum += blocks.x[t][i][l] * blocks.g[t][i / rows][l / B_BLOCK] * blocks.w[l][j];
+        CHECK(blocks.y[t][i][j] == sum, "rows %d: y [%d, %d, %d] is %g, not %g", rows, t, i, j,
+              blocks.y[t][i][j], sum);
+    }
+    for (c = 0; c < B_BLOCKS && rows == 1; c++) {
+        for (sum = 0, l = c * B_BLOCK; l < (c + 1) * B_BLOCK; l++) {
+            for (z = 0, j = 0; j < B_N; j++)
+                z += blocks.dy[t][i][j] * blocks.w[l][j];
+            sum += z * blocks.x[t][i][l];
+        }
+        CHECK(blocks.dg[t][i][c] == sum, "dg [%d, %d, %d] is %g, not %g", t, i, c, blocks.dg[t][i][c], sum);
+    }
+}
+
+static void run_blocks(int rows) {
+    gemmepi_operand operands[2];
+    gemmepi_linear_desc desc;
+    gemmepi_linear_args args;
+    void *pointers[2];
+    int i;
+    fill_blocks();
+    memset(operands, 0, sizeof operands), memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args);
+    operands[0].name = "g", operands[0].kind = GEMMEPI_BLOCKED, operands[0].dtype = GEMMEPI_F64;
+    operands[0].block_rows = rows, operands[0].block_columns = B_BLOCK;
+    operands[0].batch_stride = B_M * B_BLOCKS;
+    operands[1] = operands[0], operands[1].name = "d_g", operands[1].output = 1;
+    desc.m = B_M, desc.n = B_N, desc.k = B_K, desc.batch = B_BATCH, desc.a.dtype = GEMMEPI_F64;
+    desc.a.formula = "a * g", desc.operands = operands, desc.operand_count = 1 + (rows == 1);
+    desc.a.batch_stride = desc.da.batch_stride = B_M * B_K;
+    desc.y.batch_stride = desc.dy.batch_stride = B_M * B_N;
+    desc.flags = GEMMEPI_LINEAR_DA;
+    args.a = put(blocks.x, sizeof blocks.x), args.b = put(blocks.w, sizeof blocks.w);
+    args.dy = put(blocks.dy, sizeof blocks.dy), args.y = put(blocks.y, sizeof blocks.y);
+    args.da = put(blocks.dx, sizeof blocks.dx), pointers[0] = put(blocks.g, sizeof blocks.g);
+    args.operands = pointers, pointers[1] = put(blocks.dg, sizeof blocks.dg);
+    CHECK(gemmepi_linear(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_linear_backward(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, blocks.y, args.y, sizeof blocks.y, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, blocks.dg, pointers[1], sizeof blocks.dg, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (i = 0; i < B_BATCH * B_M; i++)
+        check_row_of_blocks(i / B_M, i % B_M, rows);
+    gemmepi_free(here->context, (void *)args.a), gemmepi_free(here->context, (void *)args.b);
+    gemmepi_free(here->context, (void *)args.dy), gemmepi_free(here->context, args.y);
+    gemmepi_free(here->context, args.da), gemmepi_free(here->context, pointers[0]);
+    gemmepi_free(here->context, pointers[1]);
+}
+
+static void operands_of_blocks_have_items_and_of_one_row_gradients(void) {
+    run_blocks(1);
+    run_blocks(2);
+}
+
 /* >>what is refused */
 
 typedef struct refusal {
@@ -822,6 +898,7 @@ int main(int argc, char **argv) {
         RUN(layers_of_made_operands_and_their_gradients_are_what_differences_say);
         RUN(weights_in_4_bits_have_a_forward_and_pass_gradients_on);
         RUN(gradients_of_what_is_stored_in_16_and_8_bits_are_exact_where_all_is_whole);
+        RUN(operands_of_blocks_have_items_and_of_one_row_gradients);
         RUN(da_goes_through_the_layer_before_where_b_is_made);
         RUN(a_loss_whose_a_is_made_has_the_gradients_of_one_that_is_stored);
         RUN(what_backward_does_not_do_through_a_formula_is_refused_in_words);
