@@ -7327,6 +7327,8 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
         (strcmp(desc->value, "a") == 0 || strcmp(desc->value, "b") == 0) &&
         gpi__ends_with_expression(desc->formula);
   d->desc.without_result = d->desc.without_result || d->desc.is_of_operand;
+  if (d->desc.is_of_operand)
+    d->desc.stored = GEMMEPI_U4; /* nobody says in what it is stored, and it may be an index */
   d->desc.accumulator = GEMMEPI_F32;
   gpi__list_operands_to_derive(d, desc);
   for (i = 0; desc->operands && i < desc->operand_count && i < GPI__FORMULA_OPERANDS; i++)

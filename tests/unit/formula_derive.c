@@ -1487,6 +1487,24 @@ static void operands_of_an_operands_text_have_the_widths_of_what_it_makes(void) 
               listed[i].name, (int)listed[i].width);
 }
 
+/* Which is an index itself, where nobody says its type. */
+static void a_text_that_looks_up_its_own_element_has_the_gradients_of_what_is_beside(void) {
+    gemmepi_operand operands[2];
+    gemmepi_derive_desc desc;
+    char text[128];
+    memset(operands, 0, sizeof operands), memset(&desc, 0, sizeof desc);
+    operands[0].name = "book", operands[0].kind = GEMMEPI_PER_COLUMN, operands[0].column_period = 16;
+    operands[1].name = "scale", operands[1].kind = GEMMEPI_PER_COLUMN;
+    desc.formula = "book[b] * scale", desc.value = "b", desc.wrt = "scale";
+    desc.operands = operands, desc.operand_count = 2;
+    CHECK(gemmepi_derive(&desc, text, sizeof text) > 0 &&
+              strcmp(text, "d_scale = column_sum(dy * book[b])") == 0,
+          "%s: %s", text, gemmepi_last_error());
+    desc.wrt = "b";
+    CHECK(!gemmepi_derive(&desc, text, sizeof text) && strstr(gemmepi_last_error(), "is read by index"), "%s",
+          gemmepi_last_error());
+}
+
 static void only_a_and_b_are_made_by_an_expression(void) {
     gemmepi_derive_desc desc;
     char text[256];
@@ -1579,6 +1597,7 @@ int main(void) {
     RUN(an_operand_called_d_or_v_is_one);
     RUN(the_text_of_an_operand_is_derived_as_the_formula_that_assigns_it);
     RUN(operands_of_an_operands_text_have_the_widths_of_what_it_makes);
+    RUN(a_text_that_looks_up_its_own_element_has_the_gradients_of_what_is_beside);
     RUN(only_a_and_b_are_made_by_an_expression);
     RUN(names_of_a_list_stay_where_the_next_list_reads_them);
     return test_finish();
