@@ -367,6 +367,7 @@ typedef struct options {
 static const char usage[] = "policy [--host] [--seed N] [--updates N] [--watch]\n"
                             "  learns to land, and draws how it does\n"
                             "  --host       not on the GPU\n"
+                            "  --seed N     other games and weights (1)\n"
                             "  --updates N  how long it learns (50)\n"
                             "  --watch      draws while it flies\n";
 

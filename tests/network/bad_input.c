@@ -4,8 +4,8 @@
 
 static test_device host;
 static network net;
-static const action named = {NULL, GEMMEPI_SILU, 1, 1}, text = {"d = sin(2 * v)", 0, 2, 4},
-                    gain = {"d = v * sigmoid(beta * v)", 0, 3, 3};
+static const action named = {NULL, GEMMEPI_SILU, 1, 1, 0}, text = {"d = sin(2 * v)", 0, 2, 4, 0},
+                    gain = {"d = v * sigmoid(beta * v)", 0, 3, 3, 0};
 static int backward;
 
 /* 4 rows, 3 to 6 to 6 to 2, with all flags that agree. */
@@ -99,8 +99,11 @@ static void flags_that_do_not_agree_are_refused(void) {
 }
 
 static void formulas_that_are_no_activation_are_refused(void) {
-    static gemmepi_operand operands[3];
+    static gemmepi_operand operands[3], many[28];
     static void *pointers[3];
+    int i;
+    for (i = 0; i < 28; i++)
+        many[i].name = "n", many[i].kind = GEMMEPI_NUMBER;
     use(0), net.layers[1].formula = "d = silu(v", invalid("desc.layers[1].formula", "");
     use(0), net.layers[1].formula = "d = silu(v) * up", invalid("desc.layers[1].formula", "up");
     use(0),
@@ -110,10 +113,13 @@ static void formulas_that_are_no_activation_are_refused(void) {
             refused(GEMMEPI_UNSUPPORTED, "desc.layers[1].formula makes 12 columns", "");
     use(1), net.layers[1].formula = "d = row_max(v)", invalid("desc.layers[1].formula", "reduction");
     use(0), net.desc.input_formula = "sin(", invalid("desc.input_formula", "");
-    use(0), net.operands[0][0].scale.mode = GEMMEPI_SCALE_TENSOR,
-            invalid("desc.layers[0].operands[0].scale", "");
+    use(0), net.operands[0][0].scale.mode = GEMMEPI_SCALE_TENSOR, net.operands[0][0].dtype = GEMMEPI_E4M3;
+    invalid("desc.layers[0].operands[0].scale.mode (of beta)", "have no scale");
     use(0), net.operands[0][0].output = 1, invalid("desc.layers[0].operands[0] (of beta) is an output", "");
     use(0), net.layers[0].operand_count = 29, invalid("desc.layers[0].operand_count", "28");
+    use(0), net.layers[0].operands = net.layers[1].operands = many, net.layers[1].formula = "d = v * n";
+    net.layers[0].operand_count = 20, net.layers[1].operand_count = 28, net.layers[2] = net.layers[0];
+    net.layers[2].operand_count = 1, refused(GEMMEPI_UNSUPPORTED, "49 operands together", "48");
     use(0), net.layers[0].operands = NULL, invalid("desc.layers[0].operands is NULL", "");
     use(0), net.layers[2].operand_count = 1, invalid("desc.layers[2].operand_count is 1", "formula is NULL");
     memset(operands, 0, sizeof operands);
@@ -149,6 +155,9 @@ static void pointers_that_do_not_fit_are_refused(void) {
     use(0), net.args.x = (const char *)net.args.x + 4,
             refused(GEMMEPI_MISALIGNED, "args.x", "16 bytes, which desc.alignment says");
     use(0), net.args.x = (const char *)net.args.x + 4, net.desc.alignment = 4, accepted();
+    use(0), net.args.saved = (char *)net.args.saved + 16, refused(GEMMEPI_MISALIGNED, "args.saved", "256");
+    use(0), net.pointers[0][0] = (char *)net.pointers[0][0] + 4,
+            refused(GEMMEPI_MISALIGNED, "args.operands[0][0] (of beta)", "16 bytes");
     use(1), net.args.y = NULL, accepted(); /* forward's alone */
     use(0), net.args.dy = net.args.dx = NULL, net.args.dw = net.args.dbias = NULL, accepted();
 }
@@ -157,6 +166,8 @@ static void outputs_that_overlap_are_refused(void) {
     use(0), net.args.y = (void *)net.x.there, invalid("args.y", "overlaps args.x");
     use(0), net.args.y = (void *)net.w[2].there, invalid("args.y", "overlaps args.w[2]");
     use(1), net.dws[2] = net.dws[1], invalid("args.dw[1]", "overlaps args.dw[2]");
+    use(1), net.dws[2] = (char *)net.dws[1] + 16, invalid("args.dw[1]", "overlaps args.dw[2]");
+    use(0), net.args.x = net.args.saved, invalid("args.saved", "overlaps args.x");
     use(1), net.dbiases[0] = (void *)net.bias[1].there, invalid("args.dbias[0]", "overlaps args.bias[1]");
     use(1), net.args.dx = net.args.saved, invalid("args.dx", "overlaps args.saved");
     use(0), net.args.y = (char *)net.args.saved + 256, invalid("args.y", "overlaps args.saved");

@@ -224,6 +224,47 @@ static gemmepi_status whole_program(const gemmepi_config *config, int backward) 
     return status;
 }
 
+/* On the host: the same call but for a text, or for how an operand is stored. */
+static void calls_that_differ_in_a_text_have_plans_of_their_own(void) {
+    static const struct {
+        const char *formula, *input_formula;
+        gemmepi_operand_kind kind;
+        float y;
+    } cases[] = {{"d = v + 1", NULL, GEMMEPI_FULL, 2},    {"d = v + 2", NULL, GEMMEPI_FULL, 3},
+                 {"d = v + 2", "a * 3", GEMMEPI_FULL, 5}, {"d = v + 2", "a * 4", GEMMEPI_FULL, 6},
+                 {"d = v * n", NULL, GEMMEPI_NUMBER, 7},  {"d = v * n", NULL, GEMMEPI_SCALAR, 9}};
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    size_t i;
+    config.device = GEMMEPI_DEVICE_HOST;
+    context = open_fake(&config);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static const float one = 1;
+        float y = 0, stored = 9;
+        const double number = 7;
+        const void *w = &one;
+        void *operand = cases[i].kind == GEMMEPI_NUMBER ? gemmepi_number(&number) : &stored;
+        void *const *list = &operand;
+        gemmepi_network_layer layer = {0};
+        gemmepi_network_desc desc = {0};
+        gemmepi_network_args args = {0};
+        gemmepi_operand n;
+        memset(&n, 0, sizeof n);
+        n.name = "n", n.kind = cases[i].kind;
+        layer.width = 1, layer.formula = cases[i].formula;
+        if (n.kind != GEMMEPI_FULL)
+            layer.operands = &n, layer.operand_count = 1, args.operands = &list;
+        desc.rows = desc.input = 1, desc.layers = &layer, desc.layer_count = 1, desc.alignment = 4;
+        desc.input_formula = cases[i].input_formula;
+        args.x = &one, args.w = &w, args.y = &y;
+        CHECK(gemmepi_network(context, &desc, &args, NULL) == GEMMEPI_OK, "%d: %s", (int)i,
+              gemmepi_last_error());
+        CHECK(y == cases[i].y, "%d: %g", (int)i, (double)y);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* Formulas, plans and memory are given back, whatever fails. */
 static void host_memory_may_run_out_anywhere(void) {
     static const int devices[] = {GEMMEPI_DEVICE(0), GEMMEPI_DEVICE_HOST};
@@ -377,6 +418,7 @@ int main(void) {
     RUN(a_network_runs_in_the_callers_workspace_from_its_exact_size_on);
     RUN(backward_is_two_products_for_each_layer);
     RUN(calls_find_the_plan_of_the_last_one);
+    RUN(calls_that_differ_in_a_text_have_plans_of_their_own);
     RUN(products_that_cublaslt_refuses_take_another_route);
     RUN(networks_are_compiled_ahead);
     RUN(what_runs_in_the_kernel_and_why_all_else_does_not_is_told);
