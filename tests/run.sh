@@ -16,19 +16,29 @@
 results=build/test_results
 jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
 
+# file_of NAME: where its results are, in `file`
+file_of() {
+    file=$results/ rest=$1
+    while [ "$rest" != "${rest#*/}" ]; do
+        file=$file${rest%%/*}_ rest=${rest#*/}
+    done
+    file=$file$rest
+}
+
 # run_test NAME COMMAND...: what it has to say goes to the output in one piece, and its counts to a file.
 run_test() {
     name=$1
     shift
-    file=$results/$(printf '%s' "$name" | tr / _)
+    file_of "$name"
     started=$(date +%s)
     "$@" >"$file.output" 2>&1
     status=$?
     took=$(($(date +%s) - started))
-    p=$(grep -c '^ok   ' "$file.output")
-    f=$(grep -c '^FAIL ' "$file.output")
-    s=$(grep -c '^skip ' "$file.output")
-    closing=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$file.output" | tail -n 1)
+    set -- $(awk '/^ok   / { p++ } /^FAIL / { f++ } /^skip / { s++ } /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { closing = $0 }
+        END { print p + 0, f + 0, s + 0, closing }' "$file.output")
+    p=$1 f=$2 s=$3
+    shift 3
+    closing=$*
     {
         if [ -n "$V" ]; then
             cat "$file.output"
@@ -251,11 +261,13 @@ awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
 }' "$results/all" | sort -s -n -k 1,1 | cut -d ' ' -f 2- |
     awk -v part=$part -v parts=$parts 'NR % parts == (part + 1) % parts' >"$results/list"
 while read -r line; do
-    [ -f "$results/$(printf '%s' "${line%% *}" | tr / _).counts" ] || printf '%s\n' "$line" # it has run ahead
+    file_of "${line%% *}"
+    [ -f "$file.counts" ] || printf '%s\n' "$line" # it has run ahead
 done <"$results/list" | xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}'
 : >"$results/times"
 while read -r name command; do
-    if read -r p f s began took <"$results/$(printf '%s' "$name" | tr / _).counts"; then
+    file_of "$name"
+    if read -r p f s began took <"$file.counts"; then
         echo "$began $took $name" >>"$results/times"
         passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     else

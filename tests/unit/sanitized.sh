@@ -42,6 +42,16 @@ sanitized() {
     esac
 }
 
+# Compiles the implementation for all programs of the subject, which see its declarations, as the Makefile has it.
+implementation() {
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL "${MAKE:-make}" --no-print-directory -s build/tests/linked/made
+    IMPLEMENTATION=build/tests/linked_${subject}_$compiler.o
+    echo '#include "gemmepi.in.h"' >build/tests/linked_sanitized.c
+    attempt "${subject}_implementation_compiles_sanitized_by_$compiler" "$compiler" $FLAGS -Ibuild/tests/linked/defined \
+        -DGEMMEPI_IMPLEMENTATION= -c build/tests/linked_sanitized.c -o "$IMPLEMENTATION" || return
+    FLAGS="$FLAGS -Ibuild/tests/linked/declared -Isrc -I. -Itests"
+}
+
 formulas() {
     FLAGS='-std=c99 -O1 -g -w -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -Isrc -Itests' IMPLEMENTATION=
     usable "$FLAGS" || return
@@ -58,22 +68,17 @@ sizes() {
 
 descs() {
     FLAGS='-std=c99 -O1 -g -w -DMOST_MILLISECONDS=20000 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all'
-    FLAGS="$FLAGS -Isrc -Itests" IMPLEMENTATION=
-    usable "$FLAGS" || return
+    usable "$FLAGS" && implementation || return
     sanitized unit/planning_fuzz 3000
     sanitized unit/files_fuzz 300
 }
 
 threads() {
-    FLAGS='-std=c99 -O1 -g -w -fsanitize=thread -I. -Isrc -Itests' IMPLEMENTATION=
+    FLAGS='-std=c99 -O1 -g -w -fsanitize=thread'
     TSAN_OPTIONS=halt_on_error=1 GEMMEPI_TEST_DEVICE=host
     export TSAN_OPTIONS GEMMEPI_TEST_DEVICE
-    usable "$FLAGS" || return
+    usable "$FLAGS" && implementation || return
     sanitized unit/threads
-    IMPLEMENTATION=build/tests/gemmepi_sanitized.o
-    echo '#include "gemmepi.h"' >build/tests/gemmepi_sanitized.c
-    attempt threads_compile_gemmepi_sanitized "$compiler" $FLAGS -DGEMMEPI_IMPLEMENTATION= -c build/tests/gemmepi_sanitized.c \
-        -o "$IMPLEMENTATION" || return
     sanitized products/threads
     sanitized elementwise/threads
 }
