@@ -18743,6 +18743,12 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__PLAIN_ODD       2200 /* of tiles of odd lines, which wait for each other's | 0.4 */
 #define GPI__PLAIN_C         1400 /* it waits for what D holds | 0.2 */
 
+/* A network's backward in one kernel against layers, of a warpgroup for an element in each of its threads: 64 x 4 with RELU, SILU, and sines of
+ two lengths. */
+#define GPI__NETWORK_FUNCTION 0.9 /* times: more of a function's cycles than by layers */
+#define GPI__NETWORK_INPUT   0.44 /* of each input of a layer */
+#define GPI__NETWORK_MEMORY  100 /* that layers take to write and read what is between them */
+
 /* cuBLASLt 13.1, in us, and ps for an element of D; H200. */
 #define GPI__LT_MARGIN       0.99 /* counts as so much of its time: there is nothing to compile | 0.07 */
 #define GPI__LT_MORE         0.8 /* than the kernel for Hopper takes | 1.4 */
@@ -24537,12 +24543,16 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
   return reason;
 }
 
+#define GPI__SHORT_WAVE 14 /* cycles of sin and cos of 16 bits */
+
 /* Cycles of a node of the formula, of a warpgroup for an element in each of its threads, roughly. */
 static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
   if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
     return gpi__activations[node->place].cycles;
   if (gpi__divides_by_number(f, node))
     return gpi__operation_of(GPI__OP_MUL)->cycles;
+  if (f->is_short && (node->op == GPI__OP_SIN || node->op == GPI__OP_COS))
+    return GPI__SHORT_WAVE;
   return node->op >= GPI__LEAVES ? gpi__operation_of(node->op)->cycles : 0;
 }
 
@@ -39620,6 +39630,32 @@ static const char *gpi__network_layers_refusal(const gpi__network_task *task) {
   return reason;
 }
 
+/* Cycles of a layer's function, of a warpgroup for an element in each of its threads. */
+static double gpi__function_cycles(const gpi__network_layer *layer, int backward) {
+  const gpi__kept_formula *kept = backward ? layer->gradient : layer->formula;
+  double cycles = 0;
+  int i;
+  if (!kept)
+    return gpi__activation_of(layer->activation)->cycles;
+  for (i = 0; i < kept->placed.formula->node_count; i++)
+    cycles += gpi__node_cycles(kept->placed.formula, &kept->placed.formula->nodes[i]);
+  return cycles;
+}
+
+/* Whether backward's functions, which few warps make, and make again, take longer than what is between layers does to memory and back. */
+static int gpi__is_network_faster_by_layers(const gpi__network_task *task) {
+  double more = 0;
+  int i;
+  for (i = 0; i < task->layer_count; i++) {
+    const gpi__network_layer *layer = &task->layers[i];
+    double cycles =
+      gpi__function_cycles(layer, 1) + (i + 1 < task->layer_count ? gpi__function_cycles(layer, 0) : 0);
+    more += (double)layer->width * (GPI__NETWORK_FUNCTION * cycles +
+      GPI__NETWORK_INPUT * (double)layer->inputs - GPI__NETWORK_MEMORY);
+  }
+  return more > 0;
+}
+
 /* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. Of rows it counts only that there are some, and
  that all rows of the last tile have numbers. */
 static const char *gpi__network_refusal(const gemmepi_context *context, const gpi__network_task *task) {
@@ -39642,6 +39678,8 @@ static const char *gpi__network_refusal(const gemmepi_context *context, const gp
     return "its weights, or backward they and a tile's rows of every layer, are more than a block's shared memory";
   if (backward && gpi__registers_of_backward(task) > GPI__REGISTERS_OF_THREAD)
     return "the sums of dw are more than a block has registers for";
+  if (backward && gpi__is_network_faster_by_layers(task))
+    return "its functions take longer in the kernel than what is between layers does to memory and back";
   return gpi__network_layers_refusal(task);
 }
 

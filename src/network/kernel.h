@@ -162,6 +162,32 @@ static const char *gpi__network_layers_refusal(const gpi__network_task *task) {
     return reason;
 }
 
+/* Cycles of a layer's function, of a warpgroup for an element in each of its threads. */
+static double gpi__function_cycles(const gpi__network_layer *layer, int backward) {
+    const gpi__kept_formula *kept = backward ? layer->gradient : layer->formula;
+    double cycles = 0;
+    int i;
+    if (!kept)
+        return gpi__activation_of(layer->activation)->cycles;
+    for (i = 0; i < kept->placed.formula->node_count; i++)
+        cycles += gpi__node_cycles(kept->placed.formula, &kept->placed.formula->nodes[i]);
+    return cycles;
+}
+
+/* Whether backward's functions, which few warps make, and make again, take longer than what is between layers does to memory and back. */
+static int gpi__is_network_faster_by_layers(const gpi__network_task *task) {
+    double more = 0;
+    int i;
+    for (i = 0; i < task->layer_count; i++) {
+        const gpi__network_layer *layer = &task->layers[i];
+        double cycles =
+            gpi__function_cycles(layer, 1) + (i + 1 < task->layer_count ? gpi__function_cycles(layer, 0) : 0);
+        more += (double)layer->width * (GPI__NETWORK_FUNCTION * cycles +
+                                        GPI__NETWORK_INPUT * (double)layer->inputs - GPI__NETWORK_MEMORY);
+    }
+    return more > 0;
+}
+
 /* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. Of rows it counts only that there are some, and
    that all rows of the last tile have numbers. */
 static const char *gpi__network_refusal(const gemmepi_context *context, const gpi__network_task *task) {
@@ -184,6 +210,8 @@ static const char *gpi__network_refusal(const gemmepi_context *context, const gp
         return "its weights, or backward they and a tile's rows of every layer, are more than a block's shared memory";
     if (backward && gpi__registers_of_backward(task) > GPI__REGISTERS_OF_THREAD)
         return "the sums of dw are more than a block has registers for";
+    if (backward && gpi__is_network_faster_by_layers(task))
+        return "its functions take longer in the kernel than what is between layers does to memory and back";
     return gpi__network_layers_refusal(task);
 }
 

@@ -413,8 +413,41 @@ static void the_kernel_has_room_for_24_operands(void) {
     }
 }
 
+/* Backward's functions may be what takes the time. */
+static void functions_decide_whether_the_kernel_runs(void) {
+    static const struct {
+        int64_t rows;
+        const char *formula;
+        int backward;
+        const char *says;
+    } cases[] = {{4096, "d = sin(v)", 1, "all layers in one kernel"},
+                 {4096, "d = sin(v) * atan(v) * sinh(v)", 0, "all layers in one kernel"},
+                 {4096, "d = sin(v) * atan(v) * sinh(v)", 1,
+                  "a layer at a time, as its functions take longer in the kernel"}};
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    size_t i;
+    int j;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static char text[1 << 16];
+        gemmepi_plan *plan = NULL;
+        program p;
+        make_program(&p, 0, NULL);
+        p.desc.dtype = GEMMEPI_F16, p.desc.rows = cases[i].rows;
+        for (j = 0; j < LAYERS; j++)
+            p.layers[j].activation = 0, p.layers[j].formula = cases[i].formula;
+        CHECK(plan_program(context, &p, cases[i].backward, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_plan_explain(plan, text, sizeof text);
+        CHECK(strstr(text, cases[i].says) != NULL, "%s: %s", cases[i].formula, text);
+        gemmepi_plan_destroy(plan);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 int main(void) {
     keep_libraries_open();
+    RUN(functions_decide_whether_the_kernel_runs);
     RUN(a_network_runs_in_the_callers_workspace_from_its_exact_size_on);
     RUN(backward_is_two_products_for_each_layer);
     RUN(calls_find_the_plan_of_the_last_one);

@@ -218,12 +218,16 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
     return reason;
 }
 
+#define GPI__SHORT_WAVE 14 /* cycles of sin and cos of 16 bits */
+
 /* Cycles of a node of the formula, of a warpgroup for an element in each of its threads, roughly. */
 static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
     if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
         return gpi__activations[node->place].cycles;
     if (gpi__divides_by_number(f, node))
         return gpi__operation_of(GPI__OP_MUL)->cycles;
+    if (f->is_short && (node->op == GPI__OP_SIN || node->op == GPI__OP_COS))
+        return GPI__SHORT_WAVE;
     return node->op >= GPI__LEAVES ? gpi__operation_of(node->op)->cycles : 0;
 }
 
