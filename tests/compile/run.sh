@@ -20,7 +20,7 @@ cat >interface.c <<'END'
 #include "gemmepi.h"
 int uses_the_interface(void);
 int uses_the_interface(void) {
-    gemmepi_config config = {GEMMEPI_DEVICE_HOST, NULL, NULL, {NULL, NULL, NULL}, NULL, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0};
+    gemmepi_config config = {GEMMEPI_DEVICE_HOST, NULL, NULL, {NULL, NULL, NULL}, NULL, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0};
     gemmepi_context *context = NULL;
     if (gemmepi_create(&config, &context) != GEMMEPI_OK)
         return 1;
