@@ -120,8 +120,8 @@ static void gpi__rounding_of(int dtype, double *unit, double *least) {
     *unit = *least = 0;
     for (i = 0; i < GPI__COUNT(bits); i++)
         if (bits[i][0] == dtype) {
-            *unit = ldexp(1, -bits[i][1]);
-            *least = ldexp(1, -bits[i][2]);
+            *unit = ldexp(1.0, -bits[i][1]);
+            *least = ldexp(1.0, -bits[i][2]);
         }
 }
 
@@ -136,9 +136,9 @@ static double gpi__error_of_sum(const gpi__problem *problem, int64_t terms) {
 static double gpi__error_of_product(const gpi__problem *problem) {
     double error = gpi__error_of_sum(problem, problem->k), steps = (double)gpi__divide_up(problem->k, 32);
     if (problem->compute == GEMMEPI_COMPUTE_TF32)
-        error += ldexp(1, -9);
+        error += ldexp(1.0, -9);
     if (gpi__is_fp8_product(problem))
-        error += ldexp(1, -10) * (steps > 4 && !(problem->flags & GEMMEPI_FAST_ACCUMULATION) ? 4 : steps);
+        error += ldexp(1.0, -10) * (steps > 4 && !(problem->flags & GEMMEPI_FAST_ACCUMULATION) ? 4 : steps);
     return error;
 }
 
