@@ -61,6 +61,9 @@ static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formul
                 "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n"
                 "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n",
                 gpi__formula_type(f->d, f->accumulator));
+    if (f->uses_uniform)
+        gpi__append(text,
+                    "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n");
     gpi__emit_formula(text, f);
 }
 

@@ -78,7 +78,7 @@ __device__ inline Random_words random_words(I64 seed, I64 i, I64 column, I64 row
 __device__ inline float random_number(u32 word) {
     return (float)(word >> 8) * 5.9604644775390625e-08f;
 }
-// Word column % 4. Four columns from a multiple of 4 on share all but the last lines, where a compiler sees that they are.
+// Word column % 4.
 __device__ inline float formula_uniform(I64 seed, I64 i, I64 column, I64 row, I64 item) {
     Random_words words = random_words(seed, i, column, row, item);
     u32 which = (u32)column & 3;

@@ -310,6 +310,34 @@ union Scratch {
     RESULTS(SCRATCH)
 };
 
+// >>random numbers: four columns of the caller's from a multiple of 4 on have one counter
+
+template <int Members>
+__device__ inline void draw(const gpi__formula_pass_params &p, const Place &place, I64 seed, I64 i, float (&x)[Members][UNITS]) {
+#pragma unroll
+    for (int j = 0; j < Members * UNITS; j++) {
+        long long column = column_of<FORMULA_MEMBERS>(p.units, place.unit + j % UNITS, j / UNITS);
+        if (FORMULA_EXCHANGED) {
+            x[j / UNITS][j % UNITS] = formula_uniform(seed, i, place.row, column, place.item);
+        } else if (FORMULA_MEMBERS > 1) {
+            x[j / UNITS][j % UNITS] = formula_uniform(seed, i, column, place.row, place.item);
+        } else if (j % 4 == 0) {
+            Random_words words = random_words(seed, i, column, place.row, place.item);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                x[j / UNITS][j % UNITS + k] = random_number(words.at[k]);
+        }
+    }
+}
+#define DRAWN(name, members, seed, number)      float name[members][UNITS];
+#define DRAW(name, members, seed, number)       draw(p, place, seed, number, drawn.name);
+#define TAKE_DRAWN(name, members, seed, number) \
+    for (int member = 0; member < members; member++) \
+        in.name[member] = drawn.name[member][i];
+struct Drawn {
+    FORMULA_UNIFORMS(DRAWN)
+};
+
 #define TAKE_UNIT(place, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)          \
         in.name[member] = values.name[member][i];
@@ -326,6 +354,8 @@ __device__ inline T scale_of_result(const gpi__formula_pass_params &p, const Pla
 }
 
 __device__ inline void compute(const gpi__formula_pass_params &p, const Place &place, const Values &values, Outputs &outputs) {
+    Drawn drawn;
+    (void)drawn; // there may be none
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
         Formula_in in;
@@ -361,6 +391,10 @@ __device__ inline void compute(const gpi__formula_pass_params &p, const Place &p
 #if FORMULA_ROUNDS
         in.scale_d = scale_of_result(p, place);
 #endif
+        if (i == 0) { // what seeds are made of is the same for all
+            FORMULA_UNIFORMS(DRAW)
+        }
+        FORMULA_UNIFORMS(TAKE_DRAWN)
         formula(in, out);
         RESULTS(KEEP_UNIT)
     }
