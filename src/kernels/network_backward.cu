@@ -51,6 +51,7 @@ template <int Width> __device__ inline void put_rows(const Fragments &a, u32 mat
             put_word(own_block<Width>(matrix, i / steps_of(Width), i % steps_of(Width)) + j * 128 + threadIdx.x % 32 * 4, a.at[i % steps_of(Width)][i / steps_of(Width)][j]);
 }
 template <int Width> __device__ inline void get_rows(u32 matrix, Fragments &a) {
+    __syncwarp(); // other lanes have put them
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS * steps_of(Width); i++)
         load_matrices<false>(own_block<Width>(matrix, i / steps_of(Width), i % steps_of(Width)) + threadIdx.x % 32 * 16, a.at[i % steps_of(Width)][i / steps_of(Width)]);

@@ -1,5 +1,6 @@
 /* What config.check finds of the cuBLASLt of this machine, as if nobody had measured it: config.resolve_symbol gives it another version. All kinds of
-   products that plans use are within their bounds, and algorithms that round before their epilogue are not. */
+   products that plans use are within their bounds, and so is every algorithm that the heuristic names, but for those other than 66 that round
+   before their epilogue. */
 #include "gemmepi.h"
 #include "test.h"
 
@@ -145,7 +146,7 @@ static int ask_all(gemmepi_context *context, const gpi__lt_question *question, g
     return count;
 }
 
-static void algorithms_that_round_before_their_epilogue_are_found_wrong(void) {
+static void algorithm_66_is_right_with_each_epilogue_and_every_one_without(void) {
     static const gemmepi_epilogue with[] = {GEMMEPI_NONE, GEMMEPI_BIAS, GEMMEPI_GELU_TANH | GEMMEPI_BIAS};
     gemmepi_context *context = open_checking(GEMMEPI_ROUTE_LT);
     double begin = gpi__seconds();
@@ -189,7 +190,8 @@ static void algorithms_that_round_before_their_epilogue_are_found_wrong(void) {
                     printf(" algorithm %d %.3g", id, worst[id]);
             printf("\n");
         }
-    printf("  %d checks in %.2f s, %d found wrong\n", checks, gpi__seconds() - begin, wrong_others);
+    printf("  %d checks in %.2f s, %d of other algorithms with an epilogue off by more than the bound\n",
+           checks, gpi__seconds() - begin, wrong_others);
     gemmepi_destroy(context);
 }
 
@@ -202,6 +204,6 @@ int main(void) {
     }
     gemmepi_destroy(context);
     RUN(all_kinds_that_plans_use_are_right);
-    RUN(algorithms_that_round_before_their_epilogue_are_found_wrong);
+    RUN(algorithm_66_is_right_with_each_epilogue_and_every_one_without);
     return test_finish();
 }
