@@ -2595,35 +2595,55 @@ static const struct network_row {
     uint64_t activation, flags;
     int widths[GPI__NETWORK_LAYERS + 1];
     const char *text, *gradient;
+    int rows; /* 0: many */
 } network_rows[] = {
-    {"64x4_relu", GEMMEPI_F16, GEMMEPI_RELU, GEMMEPI_NETWORK_BIAS, {64, 64, 64, 64, 64}, NULL, NULL},
-    {"64x4_silu", GEMMEPI_BF16, GEMMEPI_SILU, GEMMEPI_NETWORK_TRANSPOSED, {64, 64, 64, 64, 64}, NULL, NULL},
-    {"64x5_tanh", GEMMEPI_F16, GEMMEPI_TANH, GEMMEPI_NETWORK_BIAS, {3, 64, 64, 64, 64, 3}, NULL, NULL},
-    {"32x2_gelu", GEMMEPI_F16, GEMMEPI_GELU_TANH, GEMMEPI_NETWORK_BIAS, {32, 32, 32}, NULL, NULL},
+    {"64x4_relu", GEMMEPI_F16, GEMMEPI_RELU, GEMMEPI_NETWORK_BIAS, {64, 64, 64, 64, 64}, NULL, NULL, 0},
+    {"64x4_silu",
+     GEMMEPI_BF16,
+     GEMMEPI_SILU,
+     GEMMEPI_NETWORK_TRANSPOSED,
+     {64, 64, 64, 64, 64},
+     NULL,
+     NULL,
+     0},
+    {"64x4_relu_few", GEMMEPI_F16, GEMMEPI_RELU, GEMMEPI_NETWORK_BIAS, {64, 64, 64, 64, 64}, NULL, NULL, 16},
+    {"128x3_sines_few",
+     GEMMEPI_BF16,
+     0,
+     GEMMEPI_NETWORK_BIAS,
+     {2, 128, 128, 3},
+     "d = sin(30 * (product + bias))",
+     "d = dy * 30 * cos(30 * (product + bias))",
+     64},
+    {"64x5_tanh", GEMMEPI_F16, GEMMEPI_TANH, GEMMEPI_NETWORK_BIAS, {3, 64, 64, 64, 64, 3}, NULL, NULL, 0},
+    {"32x2_gelu", GEMMEPI_F16, GEMMEPI_GELU_TANH, GEMMEPI_NETWORK_BIAS, {32, 32, 32}, NULL, NULL, 0},
     {"20x3_elu",
      GEMMEPI_BF16,
      GEMMEPI_ELU,
      GEMMEPI_NETWORK_BIAS | GEMMEPI_NETWORK_TRANSPOSED,
      {40, 20, 24, 7},
      NULL,
-     NULL},
-    {"128x4_mish", GEMMEPI_F16, GEMMEPI_MISH, GEMMEPI_NETWORK_BIAS, {128, 128, 128, 128, 128}, NULL, NULL},
-    {"128x2_relu", GEMMEPI_F16, GEMMEPI_RELU, GEMMEPI_NETWORK_BIAS, {3, 128, 3}, NULL, NULL},
-    {"128_silu", GEMMEPI_F16, GEMMEPI_SILU, 0, {128, 128}, NULL, NULL},
+     NULL,
+     0},
+    {"128x4_mish", GEMMEPI_F16, GEMMEPI_MISH, GEMMEPI_NETWORK_BIAS, {128, 128, 128, 128, 128}, NULL, NULL, 0},
+    {"128x2_relu", GEMMEPI_F16, GEMMEPI_RELU, GEMMEPI_NETWORK_BIAS, {3, 128, 3}, NULL, NULL, 0},
+    {"128_silu", GEMMEPI_F16, GEMMEPI_SILU, 0, {128, 128}, NULL, NULL, 0},
     {"64x4_sines",
      GEMMEPI_F16,
      0,
      GEMMEPI_NETWORK_BIAS,
      {2, 64, 64, 64, 3},
      "d = sin(30 * (product + bias))",
-     "d = dy * 30 * cos(30 * (product + bias))"},
+     "d = dy * 30 * cos(30 * (product + bias))",
+     0},
     {"48x3_gain",
      GEMMEPI_BF16,
      0,
      GEMMEPI_NETWORK_BIAS,
      {48, 48, 48, 48},
      "d = tanh(gain * (product + bias))",
-     "d = dy * gain * (1 - tanh(gain * (product + bias)) * tanh(gain * (product + bias)))"},
+     "d = dy * gain * (1 - tanh(gain * (product + bias)) * tanh(gain * (product + bias)))",
+     0},
 };
 
 static gemmepi_operand network_operand(const char *name, gemmepi_operand_kind kind, gemmepi_dtype dtype) {
@@ -2658,7 +2678,7 @@ static void take_network(const struct network_row *row, int backward, gpi__kept_
     int i, is_formula = row->text != NULL;
     memset(task, 0, sizeof *task);
     task->tag = backward ? GPI__NETWORK_BACKWARD : GPI__NETWORK_FORWARD;
-    task->rows = 1 << 20;
+    task->rows = row->rows ? row->rows : 1 << 20;
     task->flags = row->flags | (backward ? GEMMEPI_NETWORK_DW | GEMMEPI_NETWORK_DX : 0);
     task->dtype = task->x_dtype = task->bias_dtype = (int)row->dtype;
     task->gradient_dtype = GEMMEPI_F32;

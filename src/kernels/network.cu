@@ -1,8 +1,12 @@
 // A network's layers, one after another, in one launch: y = f(... f(x w + bias) w + bias ...).
 //
 // A block brings the weights of all layers to shared memory, once; its warps have tiles of rows, and nothing to do with each other from there on.
-// Layers side by side that are alike share their instructions.
+// Layers side by side that are alike share their instructions. Of few rows (NETWORK_SHARES) a block has 16, whose columns its warps divide: what a warp
+// makes of a layer the others read from shared memory, in two places by turns. Sums are the same, and so are the bits.
 #include "network.cuh"
+
+constexpr bool SHARES = NETWORK_SHARES;
+constexpr int EXCHANGED_AT = SHARED_OF_WEIGHTS, EXCHANGED_BYTES = STEPS * 512;
 
 template <int Segment> struct Segment_of;
 #define NETWORK_SEGMENT(segment, first, count, name)                                                                             \
@@ -14,6 +18,21 @@ template <int Segment> struct Segment_of;
     };
 NETWORK_SEGMENTS(NETWORK_SEGMENT)
 
+// Of 16 columns, the step-th.
+__device__ inline void give_to_all(u32 exchanged, int step, const u32 (&a)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(exchanged + step * 512 + threadIdx.x % 32 * 16), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
+                 : "memory");
+}
+template <int Width> __device__ inline void take_from_all(u32 exchanged, Fragments &a) {
+    __syncthreads();
+#pragma unroll
+    for (int step = 0; step < steps_of(Width); step++)
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(a.at[step][0][0]), "=r"(a.at[step][0][1]), "=r"(a.at[step][0][2]), "=r"(a.at[step][0][3])
+                     : "r"(exchanged + step * 512 + threadIdx.x % 32 * 16)
+                     : "memory");
+}
+
 // In and Out: those of each layer of the segment.
 template <int Segment, int In, int Out>
 __device__ inline void run_layer(const gpi__network_params &p, int number, int row, u32 shared, const Fragments &a, Fragments &d) {
@@ -21,15 +40,23 @@ __device__ inline void run_layer(const gpi__network_params &p, int number, int r
     constexpr int place = FIRST_PLACES[S::FIRST], places = FIRST_PLACES[S::FIRST + 1] - place;
     u32 weights = shared + weights_before(S::FIRST) + number * weight_bytes(S::FIRST);
     u32 bias = shared + BIAS_AT + (columns_before(S::FIRST) + number * steps_of(Out) * 16) * 4;
+    u32 exchanged = shared + EXCHANGED_AT + (S::FIRST + number) % 2 * EXCHANGED_BYTES;
 #pragma unroll
-    for (int step = 0; step < steps_of(Out); step++) {
+    for (int i = 0; i < (SHARES ? (steps_of(Out) + WARPS - 1) / WARPS : steps_of(Out)); i++) {
+        int step = SHARES ? i * WARPS + (int)threadIdx.x / 32 : i;
         float v[VALUES];
         Part part = {row, first_of_step<Out>(step), p.rows, Out, In};
+        if (step >= steps_of(Out))
+            break;
         sum_products<In, Out>(a, step, weights, bias, v);
         S::apply(p.places + place + number * places, part, p.parameter[S::FIRST + number], v);
         cut_columns<Out>(part, v);
-        keep_values(v, step, d);
+        keep_values(v, i, d);
+        if (SHARES)
+            give_to_all(exchanged, step, d.at[i][0]);
     }
+    if (SHARES)
+        take_from_all<Out>(exchanged, d);
 }
 template <int Segment> __device__ inline void run_segments(const gpi__network_params &p, int row, u32 shared, Fragments &a) {
     typedef Segment_of<Segment> S;
@@ -48,16 +75,27 @@ template <int Segment> __device__ inline void run_segments(const gpi__network_pa
 extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_network(GEMMEPI_PARAMS gpi__network_params params) {
     extern __shared__ __align__(128) u8 memory[];
     u32 shared = (u32)__cvta_generic_to_shared(memory);
-    int tile = blockIdx.x * WARPS + threadIdx.x / 32;
+    int tile = SHARES ? blockIdx.x : blockIdx.x * WARPS + threadIdx.x / 32;
+    Fragments a;
+    auto row = [&] { return tile * WARP_ROWS + (int)threadIdx.x % 32 / 4; };
+    auto read = [&] { read_rows<WIDTHS[0], NETWORK_X_ALIGNED>(params.x, params.x_ld, row(), params.rows, a); };
     after_launches_before();
-    load_biases<0>(params, shared);
-    load_layers<0>(params, shared);
+    load_layers<0>(params, shared, [&] {
+        if (SHARES)
+            read();
+        load_biases<0>(params, shared);
+    });
     __syncthreads();
-    for (; (u32)tile * WARP_ROWS < (u32)params.rows; tile += gridDim.x * WARPS) {
-        int row = tile * WARP_ROWS + (int)threadIdx.x % 32 / 4;
-        Fragments a;
-        read_rows<WIDTHS[0], NETWORK_X_ALIGNED>(params.x, params.x_ld, row, params.rows, a);
-        run_segments<0>(params, row, shared, a);
-        write_rows<WIDTHS[LAYERS], NETWORK_Y_ALIGNED>(params.y, params.y_ld, row, params.rows, a);
+    while ((u32)tile * WARP_ROWS < (u32)params.rows) {
+        if (!SHARES)
+            read();
+        run_segments<0>(params, row(), shared, a);
+        if (!SHARES || threadIdx.x < 32)
+            write_rows<WIDTHS[LAYERS], NETWORK_Y_ALIGNED>(params.y, params.y_ld, row(), params.rows, a);
+        tile += SHARES ? gridDim.x : gridDim.x * WARPS;
+        if (SHARES) {
+            read();
+            __syncthreads(); // all have read what this tile leaves
+        }
     }
 }

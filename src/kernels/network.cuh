@@ -255,12 +255,15 @@ __device__ constexpr int end_of_group(int first) {
     }
     return end;
 }
-template <int Layer, int End> __device__ inline void load_group(const gpi__network_params &p, u32 shared) {
+// While it waits, it does something else.
+template <int Layer, int End, class Else> __device__ inline void load_group(const gpi__network_params &p, u32 shared, Else something) {
     if constexpr (Layer < End) {
         Loader<Layer> loader;
         loader.read(p.w[Layer]);
-        load_group<Layer + 1, End>(p, shared);
+        load_group<Layer + 1, End>(p, shared, something);
         loader.put(shared + weights_before(Layer));
+    } else {
+        something();
     }
 }
 template <int Layer> __device__ inline void load_biases(const gpi__network_params &p, u32 shared) {
@@ -272,11 +275,11 @@ template <int Layer> __device__ inline void load_biases(const gpi__network_param
     if (HAS_BIAS && i < steps_of(out) * 16)
         put_word(shared + BIAS_AT + (columns_before(Layer) + i) * 4, __float_as_uint(bias));
 }
-template <int Layer> __device__ inline void load_layers(const gpi__network_params &p, u32 shared) {
+template <int Layer, class Else> __device__ inline void load_layers(const gpi__network_params &p, u32 shared, Else something) {
     constexpr int end = end_of_group(Layer);
-    load_group<Layer, end>(p, shared);
+    load_group<Layer, end>(p, shared, something);
     if constexpr (end < LAYERS)
-        load_layers<end>(p, shared);
+        load_layers<end>(p, shared, [] {});
 }
 
 // >>a layer

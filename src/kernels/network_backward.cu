@@ -265,8 +265,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_ne
     u32 shared = (u32)__cvta_generic_to_shared(memory);
     All_gradients<LAYERS - 1> gradients;
     after_launches_before();
-    load_biases<0>(params, shared);
-    load_layers<0>(params, shared);
+    load_layers<0>(params, shared, [&] { load_biases<0>(params, shared); });
     gradients.begin();
     for (int tile = blockIdx.x; tile * (long long)TILE_ROWS < params.rows; tile += gridDim.x) {
         int row = tile * TILE_ROWS + (int)threadIdx.x / 32 * WARP_ROWS + (int)threadIdx.x % 32 / 4;

@@ -8,12 +8,14 @@
 #include "task.h"
 
 #define GPI__WIDEST_IN_KERNEL    128
+#define GPI__ROWS_TO_SHARE       512 /* up to so many a block has 16 rows, which its warps share */
 #define GPI__REGISTERS_OF_THREAD 250 /* as gpi__registers_of_backward counts them */
 
 /* How its blocks are made. */
 typedef struct gpi__network_shape {
     int warps, row_blocks; /* each warp has 16 rows times row_blocks */
     int blocks;            /* of a multiprocessor, at most */
+    int shares;            /* 1: a block has 16 rows, whose columns its warps divide */
 } gpi__network_shape;
 
 /* What a plan has of it. */
@@ -56,9 +58,12 @@ static int gpi__is_plain_network(const gpi__network_task *task) {
 }
 
 static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task) {
-    gpi__network_shape shape = {8, 1, 1};
+    gpi__network_shape shape = {8, 1, 1, 0};
     int64_t widest = gpi__widest(task);
     int backward = gpi__is_network_backward(task);
+    shape.shares = !backward && task->rows <= GPI__ROWS_TO_SHARE;
+    if (shape.shares)
+        return shape;
     if (widest <= 32)
         shape.blocks = backward ? 2 : 3;
     else if (!backward && widest <= 64)
@@ -70,10 +75,11 @@ static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task) {
 }
 
 static int64_t gpi__network_tile(const gpi__network_shape *shape) {
-    return (int64_t)shape->warps * shape->row_blocks * 16;
+    return shape->shares ? 16 : (int64_t)shape->warps * shape->row_blocks * 16;
 }
 
-/* Shared memory: weights, bias, and backward what its layers read and two G, of a tile. */
+/* Shared memory: weights, bias, and backward what its layers read and two G, of a tile. Forward what warps that share rows exchange, by turns: for any number
+   of rows, on which it does not depend whether the kernel runs. */
 static int64_t gpi__network_shared(const gpi__network_task *task) {
     gpi__network_shape shape = gpi__network_shape_of(task);
     int64_t bytes = 0, rows = gpi__network_tile(&shape) / 16;
@@ -84,9 +90,8 @@ static int64_t gpi__network_shared(const gpi__network_task *task) {
         bytes += k * n * 512 + (gpi__network_is(task, GEMMEPI_NETWORK_BIAS) ? n * 64 : 0);
         bytes += gpi__is_network_backward(task) ? k * rows * 512 : 0;
     }
-    if (gpi__is_network_backward(task))
-        bytes += 2 * gpi__network_steps(gpi__widest(task)) * rows * 512;
-    return bytes;
+    return bytes +
+           2 * gpi__network_steps(gpi__widest(task)) * (gpi__is_network_backward(task) ? rows : 1) * 512;
 }
 
 /* Registers of a thread for the sums of a layer's dw, and of dbias: as kernels/network_backward.cu divides them among warps. */
@@ -314,11 +319,13 @@ static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *
     gpi__append(text, "\n#define NETWORK_FIRST_PLACES 0");
     for (i = 0; i < task->layer_count; i++)
         gpi__append(text, ", %d", place += task->layers[i].operand_count);
-    gpi__append(text,
-                "\n#define NETWORK_WARPS %d\n#define NETWORK_ROW_BLOCKS %d\n#define NETWORK_BLOCKS %d\n"
-                "#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
-                shape.warps, shape.row_blocks, shape.blocks, gpi__network_is(task, GEMMEPI_NETWORK_BIAS),
-                gpi__type(task->bias_dtype), gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
+    gpi__append(
+        text,
+        "\n#define NETWORK_WARPS %d\n#define NETWORK_ROW_BLOCKS %d\n#define NETWORK_BLOCKS %d\n"
+        "#define NETWORK_SHARES %d\n#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
+        shape.warps, shape.row_blocks, shape.blocks, shape.shares,
+        gpi__network_is(task, GEMMEPI_NETWORK_BIAS), gpi__type(task->bias_dtype),
+        gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
 }
 
 static int gpi__is_in_runs(const gpi__network_task *task, int64_t width, int64_t ld) {

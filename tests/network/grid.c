@@ -293,6 +293,30 @@ static void narrow_networks_run_in_one_kernel(void) {
     }
 }
 
+/* Of few rows the kernel has another shape. */
+static void rows_have_the_same_bits_whatever_their_number(void) {
+    enum { FEW = 40, OUT = 5 };
+    static network net;
+    static double y[FEW * OUT];
+    int i;
+    memset(&net, 0, sizeof net);
+    net.on = here, net.dtype = net.gradient = GEMMEPI_F16, net.rows = MOST_ROWS, net.input = 20,
+    net.count = 3;
+    net.flags = GEMMEPI_NETWORK_BIAS;
+    net.width[0] = 64, net.width[1] = 48, net.width[2] = OUT;
+    net.acts[0] = &actions[1], net.acts[1] = &actions[5], net.acts[2] = &actions[4];
+    open_network(&net, 6, 0);
+    must(gemmepi_network(here->context, &net.desc, &net.args, here->stream));
+    fetch(&net, &net.y);
+    memcpy(y, net.y.at, sizeof y);
+    net.desc.rows = FEW;
+    must(gemmepi_network(here->context, &net.desc, &net.args, here->stream));
+    fetch(&net, &net.y);
+    for (i = 0; i < FEW * OUT; i++)
+        CHECK(net.y.at[i] == y[i], "element %d is %.9g of few rows, %.9g of many", i, net.y.at[i], y[i]);
+    close_network(&net);
+}
+
 /* Small whole numbers, of which no sum is rounded in any type: bends are where they are. */
 static void networks_of_whole_numbers_are_exact(void) {
     static network net;
@@ -471,6 +495,7 @@ int main(int argc, char **argv) {
         here = devices + i;
         printf("on %s:\n", here->name);
         RUN(narrow_networks_run_in_one_kernel);
+        RUN(rows_have_the_same_bits_whatever_their_number);
         if (argc > 1 && strcmp(argv[1], "kernel") == 0) {
             test_device_close(here);
             continue;
