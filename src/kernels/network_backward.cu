@@ -15,6 +15,7 @@ constexpr bool HAS_DX = NETWORK_HAS_DX, HAS_DW = NETWORK_HAS_DW;
 template <int Layer> struct Layer_of;
 #define NETWORK_LAYER(layer, forward, gradient)                                                                                            \
     template <> struct Layer_of<layer> {                                                                                                   \
+        static constexpr bool IS_OF_RESULT = gradient::IS_OF_RESULT && layer + 1 < LAYERS;                                                 \
         static __device__ inline void apply(const gpi__network_params &p, const Part &part, float (&v)[VALUES]) {                          \
             constexpr int place = FIRST_PLACES[layer];                                                                                     \
             forward::apply(p.places + place, part, p.parameter[layer], v, v);                                                              \
@@ -225,13 +226,17 @@ template <> struct All_gradients<-1> {
 template <int Layer>
 __device__ inline void run_backward(const gpi__network_params &p, int row, u32 shared, const Fragments &behind, All_gradients<Layer> &gradients) {
     constexpr int in = WIDTHS[Layer], out = WIDTHS[Layer + 1];
+    constexpr bool of_result = Layer_of<Layer>::IS_OF_RESULT; // which the layer behind has as its input
     Fragments a, g;
-    get_rows<in>(shared + inputs_before(Layer), a);
+    get_rows<of_result ? out : in>(shared + inputs_before(Layer + of_result), a);
 #pragma unroll
     for (int step = 0; step < steps_of(out); step++) {
         float v[VALUES], dy[VALUES];
         Part part = {row, first_of_step<out>(step), p.rows, out, in};
-        sum_products<in, out>(a, step, shared + weights_before(Layer), shared + BIAS_AT + columns_before(Layer) * 4, v);
+        if constexpr (of_result)
+            unpack_values(a, step, v);
+        else
+            sum_products<in, out>(a, step, shared + weights_before(Layer), shared + BIAS_AT + columns_before(Layer) * 4, v);
         if constexpr (Layer + 1 < LAYERS)
             differentiate_input<Layer + 1>(behind, step, shared, dy);
         else

@@ -1,9 +1,10 @@
 // What a layer computes of its sums, or, backward, of those and of dy: read once for each function of a network's layers, in a namespace of
 // its own. Of a formula the prologue has what formula/emit.h writes ahead of this; of an activation
 // NETWORK_ACTIVATION. Bias is in the sums already: a formula's operand of that name, whose place is NETWORK_BIAS, -1 for none, is -0, which adds nothing.
-// NETWORK_DY: the place of dy. NETWORK_BACKWARD: 1 where v becomes the gradient of v.
+// NETWORK_DY: the place of dy. NETWORK_BACKWARD: 1 where v becomes the gradient of v. IS_OF_RESULT: that is made of the layer's result as well as of its sums.
 #ifdef NETWORK_BIAS // else it is read so that kernels on disk are known by this text, too
 #ifdef FORMULA_INPUTS
+constexpr bool IS_OF_RESULT = false;
 
 #define FUNCTION_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[VALUES];
 struct Inputs {
@@ -119,6 +120,7 @@ __device__ inline void apply(const gpi__network_operand *places, const Part &par
 #undef FORMULA_OUTPUTS
 #undef FORMULA_RANDOM
 #else
+constexpr bool IS_OF_RESULT = NETWORK_ACTIVATION == RELU;
 
 __device__ inline void apply(const gpi__network_operand *, const Part &, float parameter, const float (&dy)[VALUES], float (&v)[VALUES]) {
     (void)dy;
