@@ -48,7 +48,7 @@ static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family mma_i8 = {"mma_i8", "gemm_sm80.cu", 80, NULL, 0};
-static const family mma_fp8 = {"mma_fp8", "gemm_sm80.cu", 89, NULL, 0};
+static const family mma_fp8 = {"mma_fp8", "gemm_sm80.cu", 80, NULL, 0};
 static const family mma_scaled = {"mma_scaled", "gemm_sm80.cu", 0, "sm_120a", 120};
 static const family mma_turing = {"mma_turing", "gemm_sm80.cu", 0, "sm_75", 75};
 static const family small = {"small", "gemm_small.cu", 75, NULL, 0};
@@ -72,7 +72,7 @@ static const family grouped = {"grouped", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
-static const family mma_fp8_inside = {"mma_fp8_inside", "gemm_sm80.cu", 89, NULL, 0};
+static const family mma_fp8_inside = {"mma_fp8_inside", "gemm_sm80.cu", 80, NULL, 0};
 static const family mma_turing_inside = {"mma_turing_inside", "gemm_sm80.cu", 0, "sm_75", 75};
 static const family small_inside = {"small_inside", "gemm_small.cu", 75, NULL, 0};
 static const family outer_inside = {"outer_inside", "gemm_outer.cu", 75, NULL, 0};
@@ -228,7 +228,7 @@ static void add(const family *of, const char *name, const char *prologue) {
     for (i = 0; i < arch_count; i++) {
         if (archs[i] < of->oldest || !takes_arch(of, prologue, i))
             continue;
-        if ((of == &mma_fp8 || of == &mma_fp8_inside) && !gpi__chip_has(archs[i], GPI__MMA_FP8))
+        if ((of == &mma_fp8 || of == &mma_fp8_inside) && !gpi__chip_has(archs[i], GPI__ANY_FP8))
             continue;
         snprintf(target, sizeof target, "sm_%d", archs[i]);
         if (of->alone && archs[i] == of->needs)

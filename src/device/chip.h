@@ -4,14 +4,19 @@
 
 /* What kernels and launches find on a chip. */
 enum {
-    GPI__MMA_SYNC = 1,   /* mma.sync of BF16, F16 and TF32, which cp.async feeds */
-    GPI__OVERLAPS = 2,   /* a launch may begin before the one ahead of it has ended */
-    GPI__CLUSTERS = 4,   /* of blocks that reach each other's shared memory */
-    GPI__WGMMA = 8,      /* that of sm_90a, which TMA feeds */
-    GPI__MMA_F16 = 16,   /* mma.sync of F16 and I8, which ldmatrix feeds */
-    GPI__MMA_FP8 = 32,   /* that of fp8, at twice the rate of 16 bits */
-    GPI__MMA_SCALED = 64 /* that of scaled fp8 and, at eight times the rate of 16 bits, E2M1: of sm_120a */
+    GPI__MMA_SYNC = 1,    /* mma.sync of BF16, F16 and TF32, which cp.async feeds */
+    GPI__OVERLAPS = 2,    /* a launch may begin before the one ahead of it has ended */
+    GPI__CLUSTERS = 4,    /* of blocks that reach each other's shared memory */
+    GPI__WGMMA = 8,       /* that of sm_90a, which TMA feeds */
+    GPI__MMA_F16 = 16,    /* mma.sync of F16 and I8, which ldmatrix feeds */
+    GPI__MMA_FP8 = 32,    /* that of fp8, at twice the rate of 16 bits */
+    GPI__MMA_SCALED = 64, /* that of scaled fp8 and, at eight times the rate of 16 bits, E2M1: of sm_120a */
+    GPI__FP8_BY_F16 =
+        128 /* fp8 is multiplied as F16, which has both its types: nothing else there multiplies it */
 };
+
+/* Either of them: mma.sync multiplies fp8. */
+#define GPI__ANY_FP8 (GPI__MMA_FP8 | GPI__FP8_BY_F16)
 
 /* Later chips do not have these, even where they are not listed. */
 #define GPI__OF_ONE_CHIP (GPI__WGMMA | GPI__MMA_SCALED)
@@ -31,21 +36,22 @@ typedef struct gpi__chip {
     const char *source; /* of the rates before, but for memory */
 } gpi__chip;
 
-#define GPI__SINCE_75 GPI__MMA_F16
-#define GPI__SINCE_80 (GPI__SINCE_75 | GPI__MMA_SYNC)
-#define GPI__SINCE_90 (GPI__SINCE_80 | GPI__OVERLAPS | GPI__CLUSTERS)
+#define GPI__SINCE_75  GPI__MMA_F16
+#define GPI__SINCE_80  (GPI__SINCE_75 | GPI__MMA_SYNC)
+#define GPI__BEFORE_89 (GPI__SINCE_80 | GPI__FP8_BY_F16)
+#define GPI__SINCE_90  (GPI__SINCE_80 | GPI__OVERLAPS | GPI__CLUSTERS)
 
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 7.5 and 8.6 on rates are GeForce's, whose sums in F32 take twice
    as long as those in F16; other cards of these capabilities (T4, A10, RTX A6000, L40S) have F32 sums at the rate of F16. Of 8.8 it says nothing: it is taken for an 8.6. */
 static const gpi__chip gpi__chips[] = {
-    {75, GPI__SINCE_75, 64u << 10, 230, 460, 0, 58, 1500, 256e3,
+    {75, GPI__SINCE_75 | GPI__FP8_BY_F16, 64u << 10, 230, 460, 0, 58, 1500, 256e3,
      "nine tenths of what NVIDIA's paper on Turing says"},
-    {80, GPI__SINCE_80, 163u << 10, 920, 920, 0, 58, 1700, 1244e3,
+    {80, GPI__BEFORE_89, 163u << 10, 920, 920, 0, 58, 1700, 1244e3,
      "nine tenths of what NVIDIA's paper on A100 says"},
-    {86, GPI__SINCE_80, 99u << 10, 230, 460, 0, 115, 1700, 749e3,
+    {86, GPI__BEFORE_89, 99u << 10, 230, 460, 0, 115, 1700, 749e3,
      "nine tenths of what NVIDIA's paper on GA102 says"},
-    {87, GPI__SINCE_80, 163u << 10, 920, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-    {88, GPI__SINCE_80, 99u << 10, 230, 460, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+    {87, GPI__BEFORE_89, 163u << 10, 920, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+    {88, GPI__BEFORE_89, 99u << 10, 230, 460, 0, 115, 1700, 163e3, "a guess, as 8.6"},
     {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 460, 0, 115, 1700, 806e3,
      "nine tenths of what NVIDIA's paper on Ada says"},
     {90, GPI__SINCE_90 | GPI__WGMMA, 227u << 10, 1240, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},

@@ -51,6 +51,7 @@
 #define GPI__SM80_FMA_LOW    1.1   /* in tiles of 32 rows | 0.1 */
 #define GPI__SM80_FMA_HIGH   0.9   /* of 128 | 0.1 */
 #define GPI__SM80_FMA_ALONE  2.1   /* in wide tiles, by four warps on a multiprocessor | 0.1 */
+#define GPI__SM80_WIDEN      7.5   /* fp8 becomes F16: each row and column of a warp in a stage; 7168 x 2048 x 4096, compiled as for 8.0 */
 
 /* That for small products. */
 #define GPI__SMALL_BLOCK     1900  /* | 1.2 */

@@ -1,4 +1,4 @@
-// Product and epilogue of operands of 16 bits or F32, from Turing on, of I8, and of fp8, on Ada and RTX 50: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue of operands of 16 bits or F32, from Turing on, of I8, and of fp8, but on Hopper: D = epilogue(alpha op(A) op(B) + beta C).
 //
 // A block has one tile. Its threads load 128 bytes of k at a time with cp.async into a ring of stages in shared memory,
 // lines of 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait

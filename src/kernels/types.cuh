@@ -173,6 +173,10 @@ template <class T> __device__ inline u32 unpack_fp8(u16 two) {
         asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(wide) : "h"(two));
     return wide;
 }
+template <class T> __device__ inline void unpack_fp8(u32 four, u32 (&wide)[2]) {
+    wide[0] = unpack_fp8<T>((u16)four);
+    wide[1] = unpack_fp8<T>((u16)(four >> 16));
+}
 #else
 template <class T> __device__ inline u32 encode_fp8(float x) {
     constexpr int shift = 23 - T::MANTISSA;
@@ -190,16 +194,33 @@ template <class T> __device__ inline u32 encode_fp8(float x) {
 template <class T> __device__ inline u16 pack_fp8(float first, float second) {
     return (u16)(encode_fp8<T>(first) | encode_fp8<T>(second) << 8);
 }
-template <class T> __device__ inline u32 decode_fp8(u32 code) {
-    if (SAME<T, E5M2>) // the upper half of an F16
-        return code << 8;
-    float size = __uint_as_float((code & 0x7f) << 20) * __uint_as_float((127 + 120) << 23);
-    F16 y;
-    from_f32(size, y);
-    return (code & 0x80) << 8 | ((code & 0x7f) == 0x7f ? 0x7fff : y.bits);
+__device__ inline u32 times_256(u32 two) {
+#if __CUDA_ARCH__ >= 530
+    asm("mul.f16x2 %0, %0, %1;" : "+r"(two) : "r"(0x5c005c00));
+    return two;
+#else
+    F16 x, y;
+    from_f32(to_f32(F16{(u16)two}) * 256, x);
+    from_f32(to_f32(F16{(u16)(two >> 16)}) * 256, y);
+    return x.bits | (u32)y.bits << 16;
+#endif
+}
+// Four. E5M2 is the upper half of an F16; E4M3's exponent in the place of F16's is too small by 2^8, and has its highest bit for NaN.
+template <class T> __device__ inline void unpack_fp8(u32 four, u32 (&wide)[2]) {
+    if constexpr (SAME<T, E5M2>) {
+        wide[0] = __byte_perm(four, 0, 0x1404);
+        wide[1] = __byte_perm(four, 0, 0x3424);
+    } else {
+        u32 nan = (four & 0x7f7f7f7f) + 0x01010101, lower = four << 7 & 0x80808080;
+        u32 upper = four & 0x80808080 | four >> 1 & 0x3f3f3f3f | nan >> 1 & 0x40404040;
+        wide[0] = times_256(__byte_perm(lower, upper, 0x5140));
+        wide[1] = times_256(__byte_perm(lower, upper, 0x7362));
+    }
 }
 template <class T> __device__ inline u32 unpack_fp8(u16 two) {
-    return decode_fp8<T>(two & 0xff) | decode_fp8<T>(two >> 8) << 16;
+    u32 wide[2];
+    unpack_fp8<T>((u32)two, wide);
+    return wide[0];
 }
 #endif
 

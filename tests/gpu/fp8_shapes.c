@@ -1,7 +1,7 @@
 /* fp8_shapes [sizes [shape [kernels]]]: the engine for fp8 in each of its shapes, which a plan is made to take here: every pairing, mode
    of scales, kind of epilogue and result, at random sizes against the oracle, with whole numbers to the bit. The first shapes are of the
-   kernel for Hopper, the others of that for mma.sync, with k whole, then in parts: fp8 runs there on 8.9 and 12.0, too, I8 on all from 7.5 on
-   but Hopper. The GPU is the first or
+   kernel for Hopper, the others of that for mma.sync, with k whole, then in parts: fp8 runs there on 7.5 to 8.9 and 12.0, too, I8 on all from
+   7.5 on but Hopper. The GPU is the first or
    that which GEMMEPI_TEST_DEVICE numbers. With the number of a shape that one alone, with one of kernels as many, not the same of each
    shape. */
 #include "candidate.h"
@@ -103,11 +103,11 @@ static int takes(const gpi__problem *problem, int shape, int applied) {
            gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[(shape - HOPPER_SHAPES) % MMA_SHAPES], as);
 }
 
-/* Whether no kernel of the route may be for it: Hopper has none for I8, and Turing and others have no fp8. */
+/* Whether no kernel of the route may be for it: Hopper has none for I8, and 10.0 no fp8. */
 static int may_lack(const gemmepi_matmul_desc *desc) {
     return device.has_fused
                ? desc->a.dtype == GEMMEPI_I8
-               : desc->flags & GEMMEPI_FIND_SCALE_D || !gpi__chip_has(here->context->arch, GPI__MMA_FP8);
+               : desc->flags & GEMMEPI_FIND_SCALE_D || !gpi__chip_has(here->context->arch, GPI__ANY_FP8);
 }
 
 /* NULL: the shape does not take the problem. processors: as plan_by has them. */

@@ -3,10 +3,10 @@
 
 /* The CUDA C++ Programming Guide, compute capabilities; wgmma and its kin are sm_90a's alone. */
 static const struct {
-    int arch, mma_f16, mma_sync, mma_fp8, overlaps, clusters, wgmma;
+    int arch, mma_f16, mma_sync, mma_fp8, overlaps, clusters, wgmma; /* mma_fp8 2: by way of F16 */
 } known[] = {{60, 0, 0, 0, 0, 0, 0},  {70, 0, 0, 0, 0, 0, 0},  {72, 0, 0, 0, 0, 0, 0},
-             {75, 1, 0, 0, 0, 0, 0},  {80, 1, 1, 0, 0, 0, 0},  {86, 1, 1, 0, 0, 0, 0},
-             {87, 1, 1, 0, 0, 0, 0},  {88, 1, 1, 0, 0, 0, 0},  {89, 1, 1, 1, 0, 0, 0},
+             {75, 1, 0, 2, 0, 0, 0},  {80, 1, 1, 2, 0, 0, 0},  {86, 1, 1, 2, 0, 0, 0},
+             {87, 1, 1, 2, 0, 0, 0},  {88, 1, 1, 2, 0, 0, 0},  {89, 1, 1, 1, 0, 0, 0},
              {90, 1, 1, 0, 1, 1, 1},  {99, 1, 1, 0, 1, 1, 0},  {100, 1, 1, 0, 1, 1, 0},
              {101, 1, 1, 0, 1, 1, 0}, {103, 1, 1, 0, 1, 1, 0}, {110, 1, 1, 0, 1, 1, 0},
              {120, 1, 1, 1, 1, 1, 0}, {121, 1, 1, 1, 1, 1, 0}, {130, 1, 1, 1, 1, 1, 0}};
@@ -17,7 +17,8 @@ static void a_chip_has_what_its_row_says_or_that_of_the_nearest_older_one(void) 
         int arch = known[i].arch;
         CHECK(gpi__chip_has(arch, GPI__MMA_F16) == known[i].mma_f16, "mma.sync of F16, %d", arch);
         CHECK(gpi__chip_has(arch, GPI__MMA_SYNC) == known[i].mma_sync, "mma.sync, %d", arch);
-        CHECK(gpi__chip_has(arch, GPI__MMA_FP8) == known[i].mma_fp8, "mma.sync of fp8, %d", arch);
+        CHECK(gpi__chip_has(arch, GPI__MMA_FP8) == (known[i].mma_fp8 == 1), "mma.sync of fp8, %d", arch);
+        CHECK(gpi__chip_has(arch, GPI__FP8_BY_F16) == (known[i].mma_fp8 == 2), "fp8 by F16, %d", arch);
         CHECK(gpi__chip_has(arch, GPI__OVERLAPS) == known[i].overlaps, "overlaps, %d", arch);
         CHECK(gpi__chip_has(arch, GPI__CLUSTERS) == known[i].clusters, "clusters, %d", arch);
         CHECK(gpi__chip_has(arch, GPI__WGMMA) == known[i].wgmma, "wgmma, %d", arch);

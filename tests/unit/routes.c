@@ -1229,26 +1229,26 @@ static void fp8_says_where_its_sums_go(void) {
     }
 }
 
-/* Chips from Ada on without wgmma or tensor memory. */
-static void fp8_has_the_kernel_for_mma_sync_where_the_chip_has_it(void) {
+/* Chips without wgmma or tensor memory. */
+static void fp8_has_the_kernel_for_mma_sync_but_where_the_chip_has_another(void) {
     static const struct {
         int arch, a_transposed;
         uint64_t flags;
         const char *kernel; /* NULL: another */
         const char *says;
-    } cases[] = {
-        {89, 0, 0, "gemmepi_sm80_e4m3_", "sums of each 128 of k go to sums in F32\n"},
-        {120, 0, 0, "gemmepi_sm80_e4m3_", "sums of each 128 of k go to sums in F32\n"},
-        {121, 0, 0, "gemmepi_sm80_e4m3_", "sums of each 128 of k go to sums in F32\n"},
-        {89, 1, 0, "gemmepi_sm80_e4m3_", "gemmepi_transpose"},
-        {89, 0, GEMMEPI_BATCH_INVARIANT, NULL,
-         "not fused: with BATCH_INVARIANT its kernel for fp8 is for compute capability 9.0"},
-        {90, 0, 0, "gemmepi_sm90_e4m3_",
-         "fused by gemmepi_sm80: it multiplies fp8 on compute capability 8.9, 12.0"},
-        {75, 0, 0, NULL, "not fused: its kernels for fp8 are for compute capability 8.9, 9.0, 12.0 and 12.1"},
-        {86, 0, 0, NULL, "not fused: its kernels for fp8 are for compute capability 8.9, 9.0, 12.0 and 12.1"},
-        {100, 0, 0, NULL,
-         "not fused: its kernels for fp8 are for compute capability 8.9, 9.0, 12.0 and 12.1"}};
+    } cases[] = {{89, 0, 0, "gemmepi_sm80_e4m3_", "sums of each 128 of k go to sums in F32\n"},
+                 {120, 0, 0, "gemmepi_sm80_e4m3_", "sums of each 128 of k go to sums in F32\n"},
+                 {121, 0, 0, "gemmepi_sm80_e4m3_", "sums of each 128 of k go to sums in F32\n"},
+                 {89, 1, 0, "gemmepi_sm80_e4m3_", "gemmepi_transpose"},
+                 {89, 0, GEMMEPI_BATCH_INVARIANT, NULL,
+                  "not fused: with BATCH_INVARIANT its kernel for fp8 is for compute capability 9.0"},
+                 {90, 0, 0, "gemmepi_sm90_e4m3_",
+                  "fused by gemmepi_sm80: it multiplies fp8 on compute capability 7.5 to 8.9, 12.0"},
+                 {75, 0, 0, "gemmepi_sm80_e4m3_", "a and b become F16 in registers"},
+                 {86, 0, 0, "gemmepi_sm80_e4m3_", "a and b become F16 in registers"},
+                 {86, 1, 0, "gemmepi_sm80_e4m3_", "gemmepi_transpose"},
+                 {100, 0, 0, NULL,
+                  "not fused: its kernels for fp8 are for compute capability 7.5 to 9.0, 12.0 and 12.1"}};
     int i;
     for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         planned p = planned_begin(cases[i].arch, 0);
@@ -1302,28 +1302,6 @@ static void i8_has_the_kernel_for_mma_sync_but_on_hopper(void) {
                   "%d: %s by %s", i, p.details.route_name, p.details.kernel);
         planned_end(&p);
     }
-}
-
-static void refuse_fp8(const char *file, const char *source) {
-    (void)file;
-    gpu.fails = strstr(source, "#define GEMMEPI_ELEMENT 1\n") ? "nvrtcCompileProgram" : NULL;
-    gpu.fail_code = GPI__NVRTC_ERROR_COMPILATION;
-}
-
-/* PTX 8.4 has it, which NVRTC knows from 12.4 on. */
-static void an_nvrtc_that_does_not_know_fp8_of_mma_sync_leaves_another_route(void) {
-    planned p = planned_begin(89, 0);
-    gpu.other_nvrtc = 123;
-    gpu.reads = refuse_fp8;
-    p.desc.m = p.desc.n = 2048, p.desc.k = 1024;
-    p.desc.a.dtype = GEMMEPI_E4M3, p.desc.d.dtype = GEMMEPI_BF16, p.desc.b.transposed = 1;
-    if (planned_plan(&p))
-        CHECK(p.details.route != GEMMEPI_ROUTE_FUSED &&
-                  explain_has(p.plan, "NVRTC 12.3 has no mma.sync of fp8; 12.4 and later have"),
-              "%s by %s", p.details.route_name, p.details.kernel);
-    gpu.other_nvrtc = 0;
-    gpu.reads = NULL, gpu.fails = NULL;
-    planned_end(&p);
 }
 
 static void kernels_whose_bits_depend_on_m_are_left_out_and_say_why(void) {
@@ -1438,9 +1416,8 @@ int main(void) {
     RUN(scales_are_found_inside_or_by_one_launch_more);
     RUN(scales_are_found_in_smaller_tiles_beside_aux_or_a_residual);
     RUN(fp8_says_where_its_sums_go);
-    RUN(fp8_has_the_kernel_for_mma_sync_where_the_chip_has_it);
+    RUN(fp8_has_the_kernel_for_mma_sync_but_where_the_chip_has_another);
     RUN(i8_has_the_kernel_for_mma_sync_but_on_hopper);
-    RUN(an_nvrtc_that_does_not_know_fp8_of_mma_sync_leaves_another_route);
     RUN(kernels_whose_bits_depend_on_m_are_left_out_and_say_why);
     RUN(a_slice_of_a_gpu_has_the_shapes_whose_clusters_fit);
     return test_finish();

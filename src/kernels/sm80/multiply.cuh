@@ -35,6 +35,28 @@ __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(scales_a), "r"(scales_b), "h"(of_a),
                  "h"(of_b));
 }
+#elif GEMMEPI_BY_F16
+// Exponent: the bits of it, as in e4m3.
+template <char Exponent> __device__ inline void widen(u32 four, u32 &first, u32 &second) {
+    u32 wide[2];
+    if constexpr (Exponent == '4')
+        unpack_fp8<E4M3>(four, wide);
+    else
+        unpack_fp8<E5M2>(four, wide);
+    first = wide[0], second = wide[1];
+}
+// sums += A B: of each four of k the first two, then the others. A sum may have its products in any order, if A and B have the same.
+__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    u32 of_a[2][4], of_b[2][2];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        widen<GEMMEPI_OPERANDS[1]>(a[i], of_a[0][i], of_a[1][i]);
+    widen<GEMMEPI_OPERAND_B[1]>(b0, of_b[0][0], of_b[1][0]);
+    widen<GEMMEPI_OPERAND_B[1]>(b1, of_b[0][1], of_b[1][1]);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        multiply_16(F16(), sums, of_a[i], of_b[i][0], of_b[i][1]);
+}
 #elif !GEMMEPI_FMA
 // sums += A B: 16 rows, 8 columns, 32 bytes of k.
 __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {

@@ -47,6 +47,11 @@
 #define GEMMEPI_OF_I8 0 // 1: of I8: sums are whole numbers, as bits, until all of k is added up
 #endif
 
+// fp8 where mma.sync has none, or NVRTC does not know it (before PTX 8.4): registers of it become two of F16, which has both its types
+#define GEMMEPI_BY_F16                                                  \
+    (GEMMEPI_ELEMENT == 1 && !GEMMEPI_OF_I8 && !GEMMEPI_BLOCK_SCALES && \
+     (__CUDA_ARCH__ < 890 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ < 4)))
+
 #if GEMMEPI_ELEMENT == 1
 typedef u8 Element; // or two of E2M1
 #if GEMMEPI_BLOCK_SCALES == 4

@@ -6,10 +6,9 @@
 #include "block_scales.h"
 #include "sm90_fp8.h"
 
-#define GPI__SM80_LINE         128    /* gemm_sm80.cu: bytes of k of a stage */
-#define GPI__NVRTC_HAS_FP8_MMA 12040  /* PTX 8.4 */
-#define GPI__NVRTC_HAS_SCALED  12080  /* PTX 8.7 */
-#define GPI__MOST_I8_SUM       131071 /* products of at most 2^14 in I32 */
+#define GPI__SM80_LINE        128    /* gemm_sm80.cu: bytes of k of a stage */
+#define GPI__NVRTC_HAS_SCALED 12080  /* PTX 8.7 */
+#define GPI__MOST_I8_SUM      131071 /* products of at most 2^14 in I32 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gpi__sm80_shape {
@@ -53,6 +52,7 @@ typedef struct gpi__sm80 {
     gpi__product_kernel kernel;
     gpi__sm80_shape shape;
     int parts;
+    int arch;                    /* the chip's */
     int staged;                  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
     int copied;                  /* in words, as it does not lie at multiples of 16 bytes */
     gpi__block_scales scales[2]; /* of A and B, where it multiplies by them */
@@ -122,6 +122,12 @@ static int gpi__is_fma(const gpi__problem *problem) {
     return gpi__sm80_kind(problem) == GPI__OF_F32;
 }
 
+/* Whether fp8 becomes F16 in registers. */
+static int gpi__goes_by_f16(const gpi__problem *problem, int arch) {
+    return gpi__is_fp8_product(problem) && !gpi__is_scaled_product(problem) &&
+           gpi__chip_has(arch, GPI__FP8_BY_F16);
+}
+
 static int gpi__has_f16_sums(const gpi__sm80_shape *shape) {
     return (shape->kinds & GPI__OF_F16_SUMS) != 0;
 }
@@ -182,17 +188,22 @@ static int64_t gpi__stage_k(const gpi__problem *problem) {
 static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip) {
     if (gpi__is_fma(problem))
         return chip->fma;
-    if (gpi__is_byte_product(problem))
+    if (gpi__is_byte_product(problem) && !gpi__goes_by_f16(problem, chip->arch))
         return (problem->views[GPI__A].bits == 4 ? 8 : 2) * chip->mma;
     return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
-/* Returns the cycles that a multiprocessor multiplies for a stage of a tile. Sums in F16 are converted and added, two instructions each. */
+/* Returns the cycles that a multiprocessor multiplies for a stage of a tile. Sums in F16 are converted and added, two instructions each; fp8 that
+   becomes F16 does in each warp, beside tensor cores. */
 static double gpi__sm80_cycles(const gpi__problem *problem, const gpi__sm80_shape *shape,
                                const gpi__chip *chip) {
     double area = (double)shape->tile_m * shape->tile_n, pairs = area * (double)gpi__stage_k(problem);
-    return gpi__has_f16_sums(shape) ? pairs / chip->mma_f16 + 2 * area / chip->fma
-                                    : pairs / gpi__sm80_rate(problem, chip);
+    double cycles = pairs / gpi__sm80_rate(problem, chip);
+    double lines = shape->tile_m * shape->warps_n + shape->tile_n * shape->warps_m;
+    if (gpi__has_f16_sums(shape))
+        return pairs / chip->mma_f16 + 2 * area / chip->fma;
+    return gpi__goes_by_f16(problem, chip->arch) && cycles < GPI__SM80_WIDEN * lines ? GPI__SM80_WIDEN * lines
+                                                                                     : cycles;
 }
 
 /* Returns how many times as long multiply-adds take. */
@@ -332,10 +343,6 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
                             context->nvrtc.version < GPI__NVRTC_HAS_SCALED,
                         "NVRTC %d.%d has no mma.sync of scaled formats; 12.8 and later have",
                         context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
-    GPI__UNSUPPORTED_IF(status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) &&
-                            context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA,
-                        "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
-                        context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
     return status;
 }
 
@@ -346,6 +353,7 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
     int wide = gpi__results_of(problem, 32) - gpi__moved_of(problem, 32);
     sm80->shape = *cut->shape;
     sm80->shape.stages = (short)gpi__sm80_stages(cut->shape, arch);
+    sm80->arch = arch;
     sm80->parts = (int)gpi__divide_up(problem->k, gpi__part_k(problem, cut->parts)); /* none empty */
     gpi__start_kernel(cut->shape->tile_m, cut->shape->tile_n, applied, &sm80->kernel);
     sm80->staged = gpi__results_of(problem, 16) | wide;
@@ -460,6 +468,8 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
     if (sm80->parts > 1)
         gpi__append(text, ", k in %d parts", sm80->parts);
     gpi__append(text, "\n");
+    if (gpi__goes_by_f16(problem, sm80->arch))
+        gpi__append(text, "  a and b become F16 in registers, as this chip's tensor cores have no fp8\n");
     gpi__explain_promotion(problem, text);
     gpi__explain_block_scales(problem, text);
     if (gpi__has_f16_sums(shape))
@@ -479,8 +489,8 @@ static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi
 
 static const char *gpi__sm80_bytes_rule(const gemmepi_context *context, const gpi__problem *problem) {
     if (gpi__is_fp8_product(problem) && !gpi__is_scaled_product(problem) &&
-        !gpi__chip_has(context->arch, GPI__MMA_FP8))
-        return "it multiplies fp8 on compute capability 8.9, 12.0 and 12.1";
+        !gpi__chip_has(context->arch, GPI__ANY_FP8))
+        return "it multiplies fp8 on compute capability 7.5 to 8.9, 12.0 and 12.1";
     if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
         return "mma.sync reads fp8 and I8 only where the elements along k are contiguous";
     if (gpi__copy_unit(problem, GPI__A) < 4 || gpi__copy_unit(problem, GPI__B) < 4)

@@ -33,8 +33,8 @@ static const char *gpi__fp8_rule(const gemmepi_context *context, const gpi__prob
 /* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not turned. */
 static const char *gpi__fp8_engines_rule(const gemmepi_context *context, const gpi__problem *problem) {
     const char *rule = NULL;
-    if (!gpi__chip_has(context->arch, GPI__WGMMA) && !gpi__chip_has(context->arch, GPI__MMA_FP8))
-        return "its kernels for fp8 are for compute capability 8.9, 9.0, 12.0 and 12.1";
+    if (!gpi__chip_has(context->arch, GPI__WGMMA) && !gpi__chip_has(context->arch, GPI__ANY_FP8))
+        return "its kernels for fp8 are for compute capability 7.5 to 9.0, 12.0 and 12.1";
     if (gpi__is_invariant(problem))
         rule = gpi__chip_has(context->arch, GPI__WGMMA)
                    ? gpi__fp8_layout_rule(context, problem)
