@@ -32776,6 +32776,10 @@ static void gpi__explain_candidate(gpi__text *text, const gpi__problem *problem,
     gpi__append(text, ": %s\n", candidate->refusal);
     return;
   }
+  if (candidate->microseconds >= GPI__NEVER) {
+    gpi__append(text, ": no shape has an estimate\n");
+    return;
+  }
   if (candidate->engine != GPI__ANY_ENGINE) {
     const gpi__engine *engine = gpi__engines[candidate->engine];
     short tile[2];

@@ -250,9 +250,9 @@ if [ "${mode#test}" != "$mode" ] && ! command -v python3 >/dev/null 2>&1; then
 fi
 list "$@" >"$results/all"
 # What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.
-longest='compile windows docs python gpu/pytorch gpu/invariant programs gpu/fused gpu/fp8 linear/grid linear/loss products/found_scales products/grouped
+longest='compile windows docs python gpu/pytorch gpu/lt_checked gpu/invariant programs gpu/fused gpu/fp8 linear/grid linear/loss products/found_scales products/grouped
 gpu/weights gpu/formula gpu/operands products/formula parallel unit/activations linear/formula products/grid_edges products/bad_input products/grid
-gpu/grouped_shapes products/packed unit/library_calls linear/ network/ elementwise/grid'
+gpu/grouped_shapes products/packed unit/library_calls linear/ network/ products/operand elementwise/'
 awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
 {
     for (i = 1; i <= kinds && index($1, kind[i]) != 1; i++) {

@@ -647,6 +647,18 @@ static void chips_from_7_5_on_have_the_kernel_for_mma_sync(void) {
     }
 }
 
+/* Strict F32 gates on 7.5 may have no shape that fits: that is said in words, not as a time. */
+static void a_kernel_without_an_estimate_is_told_without_a_time(void) {
+    planned p = planned_begin(75, 0);
+    static char text[16384];
+    p.desc.a.dtype = p.desc.b.dtype = GEMMEPI_F32;
+    p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATED;
+    planned_plan(&p);
+    gemmepi_plan_explain(p.plan, text, sizeof text);
+    CHECK(strstr(text, "fused by gemmepi_sm80: no shape has an estimate\n"), "%s", text);
+    planned_end(&p);
+}
+
 /* What the CUDA C++ Programming Guide has, compute capabilities: bytes of shared memory that a block may have. */
 static unsigned room_of(int arch) {
     switch (arch) {
@@ -1399,6 +1411,7 @@ int main(void) {
     RUN(explain_says_how_much_shared_memory_a_chip_has_and_how_many_blocks_that_holds);
     RUN(sums_are_in_f16_where_chips_gain_by_it);
     RUN(chips_from_7_5_on_have_the_kernel_for_mma_sync);
+    RUN(a_kernel_without_an_estimate_is_told_without_a_time);
     RUN(a_candidates_shared_memory_fits_its_chip);
     RUN(weights_of_8_bits_have_a_kernel_of_their_own);
     RUN(weights_of_4_bits_are_made_in_registers_where_that_is_less);
