@@ -439,7 +439,7 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
     gpi__delete(&plan->base.context->allocator, plan);
 }
 
-/* On a GPU formulas of a and b are run first, and the plan is one of what it makes. */
+/* On a GPU formulas of a and b run first, and the plan is one of what they make. */
 static gemmepi_status gpi__put_made_around(gpi__grouped_plan *plan) {
     const gemmepi_context *context = plan->base.context;
     if (context->is_host || !gpi__makes_operands(&plan->problem))
