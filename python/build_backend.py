@@ -29,7 +29,7 @@ License: MIT
 Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
-`gemmepi.linear` and `gemmepi.formula` for PyTorch, and the C interface by ctypes. docs/python.md of the repository says more.
+`gemmepi.linear`, `gemmepi.network` and `gemmepi.formula` for PyTorch, and the C interface by ctypes. docs/python.md of the repository says more.
 """
 
 

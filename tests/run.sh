@@ -226,7 +226,7 @@ list() {
     [ -n "$REST" ] && return
     scripts programs 8 'sh tests/programs.sh'
     echo 'parallel sh tests/parallel.sh'
-    scripts python $(has_pytorch && echo 6 || echo 1) 'sh tests/python/run.sh'
+    scripts python $(has_pytorch && echo 7 || echo 1) 'sh tests/python/run.sh'
     echo 'report sh tests/report_cases.sh'
     ! command -v python3 >/dev/null 2>&1 || echo 'machine_code python3 tests/machine_code_cases.py'
     ! command -v python3 >/dev/null 2>&1 || echo 'mutants python3 tests/mutants.py --jobs 1 --file ^base/(map|hash).h'

@@ -107,6 +107,7 @@ class Kind:
 
 MATMUL, ELEMENTWISE = Kind("matmul", api.matmul_args), Kind("elementwise", api.elementwise_args)
 LINEAR, LINEAR_BACKWARD = Kind("linear", api.linear_args), Kind("linear_backward", api.linear_args)
+NETWORK, NETWORK_BACKWARD = Kind("network", api.network_args), Kind("network_backward", api.network_args)
 
 
 class Plan:

@@ -1,5 +1,5 @@
-"""gemmepi.linear and gemmepi.formula on a GPU: values and gradients, PyTorch's streams, CUDA graphs, torch.compile, and what a call takes of
-the host. Skipped where PyTorch has no GPU."""
+"""gemmepi.linear, gemmepi.network and gemmepi.formula on a GPU: values and gradients, PyTorch's streams, CUDA graphs, torch.compile, and what a call
+takes of the host. Skipped where PyTorch has no GPU."""
 import sys
 import time
 
@@ -56,6 +56,26 @@ def values_and_gradients_are_pytorchs():
         for m, n, k in ((256, 384, 128), (33, 22, 17), (1, 64, 64)):
             agree(layer, layer_of_pytorch, [draw(m, k, dtype=dtype), draw(n, k, dtype=dtype), draw(n, dtype=dtype)], bound)
             agree(gate, gate_of_pytorch, [draw(2, m, k, dtype=dtype), draw(k, n, dtype=dtype), draw(n, dtype=dtype)], bound)
+
+
+@fact
+def networks_are_pytorchs_in_the_kernel_and_by_layers():
+    torch.backends.cuda.matmul.allow_tf32 = False
+    for dtype, bound in BOUNDS.items():
+        for rows, widths in ((1000, (64, 64, 64, 16)), (33, (5, 40, 3)), (300, (64, 200, 64))):
+            inputs = [draw(rows, widths[0], dtype=dtype), *[draw(n, k, dtype=dtype) for k, n in zip(widths, widths[1:])],
+                      *[draw(n, dtype=dtype) for n in widths[1:]]]
+            for tensor in inputs[1:]:
+                tensor.data /= 8
+            count = len(widths)
+
+            def of_pytorch(x, *others):
+                for i in range(count - 1):
+                    v = F.linear(x, others[i], others[count - 1 + i])
+                    x = F.silu(v) if i < count - 2 else v
+                return x
+
+            agree(lambda x, *others: gemmepi.network(x, others[:count - 1], others[count - 1:], "silu"), of_pytorch, inputs, 3 * bound)
 
 
 @fact

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The package in python/: installed into a folder as pip does it without a network, the C interface by ctypes; and with PyTorch, as it is in this
-# checkout with the library of `make shared`, linear and formula against PyTorch's own gradients. Called by tests/run.sh in the repository's root; PYTHON names another python3. With TEST_PART=I/N every N-th
+# checkout with the library of `make shared`, linear, network and formula against PyTorch's own gradients. Called by tests/run.sh in the repository's root; PYTHON names another python3. With TEST_PART=I/N every N-th
 # file of tests, from the I-th on.
 . tests/compile/lines.sh
 PYTHON=${PYTHON:-python3}
@@ -86,12 +86,13 @@ printf 'int gemmepi_version(void) { return 1; }\nconst char *gemmepi_last_error(
 mine package
 if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_op"))' 2>/dev/null; then
     mine other_facts linear
+    mine other_facts network
     mine other_facts formula
     mine other_facts compiled
     [ "$GEMMEPI_TEST_DEVICE" = host ] || mine other_facts gpu
     mine emulated
 else
-    mine skip 'gemmepi.linear and gemmepi.formula: there is no PyTorch of 2.4 or later'
+    mine skip 'gemmepi.linear, gemmepi.network and gemmepi.formula: there is no PyTorch of 2.4 or later'
 fi
 rm -rf "$FOLDER"
 finish
