@@ -30,8 +30,10 @@ typedef unsigned long long driver_address;
     X(executable_destroy, cuGraphExecDestroy, (void *executable))                                           \
     X(graph_destroy, cuGraphDestroy, (void *graph))                                                         \
     X(module_load, cuModuleLoadData, (void **module, const void *image))                                    \
+    X(module_open, cuModuleLoad, (void **module, const char *path))                                         \
     X(module_unload, cuModuleUnload, (void *module))                                                        \
     X(module_function, cuModuleGetFunction, (void **function, void *module, const char *name))              \
+    X(function_set, cuFuncSetAttribute, (void *function, int attribute, int value))                         \
     X(launch, cuLaunchKernel,                                                                               \
       (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
        unsigned block_y, unsigned block_z, unsigned shared_size, void *stream, void **parameters,           \

@@ -81,7 +81,8 @@ static const option options[] = {
     {"--ampere", NULL,
      "of --random, --famous and --problem, on Hopper: ours without the kernels that only Hopper has, by the routes fused"
      "\n                 and plain, against those of 200 of cuBLASLt's answers that have none either, or where it names none"
-     "\n                 the best of its other algorithms, listed by number, tile and stages",
+     "\n                 the best of its other algorithms, listed by number, tile and stages, and against Triton's kernels for 8.0 where"
+     "\n                 python3 has Triton",
      &wanted.ampere, 0, 0, NULL},
     {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
     {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},

@@ -1,6 +1,7 @@
 /* What a drawn product is held against: cuBLASLt with its own epilogue, where it expresses the problem, and cuBLASLt's bare product in
    16 bits with one pass of the bench's behind it. Each by the fastest of 16 of the heuristic's answers, found in the mode in which
-   they race. */
+   they race. Without Hopper's kernels, where there are such: Triton's with the epilogue inside, but for sums of bias_grad, by the fastest of its
+   tiles, found likewise. */
 #ifndef GEMMEPI_BENCH_OPPONENTS_H
 #define GEMMEPI_BENCH_OPPONENTS_H
 
@@ -8,6 +9,7 @@
 #include "pass_source.h"
 #include "race.h"
 #include "tensors.h"
+#include "triton.h"
 
 enum {
     OPPONENT_ANSWERS = 16,
@@ -21,7 +23,8 @@ enum {
 
 #define OPPONENT_WARM 0.03 /* seconds of trials that do not count */
 
-/* A cuBLASLt product with its answers, in the end OPPONENT_ANSWERS of them, the best first. The races by graphs take the first, burst takes the one it found. */
+/* A cuBLASLt product with its answers, in the end OPPONENT_ANSWERS of them, the best first. The races by graphs take the first, burst takes the one
+   it found. Of Triton's an answer's algorithm is a kernel's number. */
 typedef struct opponent {
     lt_product product;
     lt_answer answers[OPPONENT_LISTED];
@@ -34,7 +37,8 @@ typedef struct opponents {
     const tensors *tensors;
     const lt *lt;
     pass_shape shape;
-    opponent epilogue, bare;
+    opponent epilogue, bare, triton;
+    triton_kernels kernels;
     char *product, *parts; /* P, which is one for all sets, and the partial sums with their counters */
     void *module, *pass, *column_sums, *line_sums;
 } opponents;
@@ -160,6 +164,12 @@ static int opponents_launch_sums(bench *b, const opponents *o, int set) {
 
 static int opponents_run_pass(bench *b, const opponents *o, int set) {
     return opponents_run_bare(b, o, set) && (!o->shape.has_pass || opponents_launch_pass(b, o, set)) &&
+           (!o->shape.has_sums || opponents_launch_sums(b, o, set));
+}
+
+static int opponents_run_triton(bench *b, const opponents *o, int set) {
+    const triton_kernel *kernel = &o->kernels.all[o->triton.product.answer.algorithm[0]];
+    return triton_launch(b, kernel, o->tensors, set) &&
            (!o->shape.has_sums || opponents_launch_sums(b, o, set));
 }
 
@@ -347,21 +357,22 @@ static int opponents_choose_one(bench *b, race *r, int series, opponent *to, int
 
 /* The algorithms with which a mode runs. */
 static void opponents_set_mode(opponents *o, int mode) {
-    opponent *all[2];
+    opponent *all[3];
     int i;
-    all[0] = &o->epilogue, all[1] = &o->bare;
-    for (i = 0; i < 2; i++)
+    all[0] = &o->epilogue, all[1] = &o->bare, all[2] = &o->triton;
+    for (i = 0; i < 3; i++)
         all[i]->product.answer = all[i]->answers[mode == RACE_BURST ? all[i]->burst : 0];
 }
 
-/* With r->call ready to run RACE_CUBLASLT and RACE_BARE by o. A bare product there must be. */
+/* With r->call ready to run RACE_CUBLASLT, RACE_BARE and RACE_TRITON by o. A bare product there must be. */
 static int opponents_choose(bench *b, race *r, opponents *o, int in_burst) {
     if (!opponents_choose_one(b, r, RACE_BARE, &o->bare, in_burst))
         return 0;
     if (!o->bare.count)
         return bench_fail(b, b->is_ampere ? "cuBLASLt runs no algorithm but Hopper's for the bare product"
                                           : "cuBLASLt runs no algorithm for the bare product");
-    return !o->epilogue.count || opponents_choose_one(b, r, RACE_CUBLASLT, &o->epilogue, in_burst);
+    return (!o->epilogue.count || opponents_choose_one(b, r, RACE_CUBLASLT, &o->epilogue, in_burst)) &&
+           (!o->triton.count || opponents_choose_one(b, r, RACE_TRITON, &o->triton, in_burst));
 }
 
 /* opponents_close takes whatever this leaves. */
@@ -378,8 +389,18 @@ static int opponents_open(bench *b, opponents *o, const draw_problem *p, const t
            (epilogue < 0 || opponents_ask(b, o, &o->epilogue, &form, 0));
 }
 
+/* What the list has for the problem of an open o. */
+static int opponents_add_triton(bench *b, opponents *o, const triton_list *list) {
+    int i, opened = triton_open(b, list, o->problem, &o->kernels);
+    o->triton.count = o->kernels.count;
+    for (i = 0; i < o->triton.count; i++)
+        o->triton.answers[i].algorithm[0] = (uint64_t)i;
+    return opened;
+}
+
 static void opponents_close(bench *b, opponents *o) {
     gemmepi_status first, second;
+    triton_unload(b, &o->kernels);
     lt_forget(o->lt, &o->epilogue.product);
     lt_forget(o->lt, &o->bare.product);
     if (o->module)

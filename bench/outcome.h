@@ -267,12 +267,16 @@ static int outcomes_read(outcomes *list, const char *path) {
 
 /* >>what a line says */
 
-/* The faster of the two that compute the same; the bare product where that is all. 0: there is none. */
+/* The fastest of those that compute the same; the bare product does where that is all. */
 static int outcome_best(const outcome *o) {
-    double lt = o->times[RACE_CUBLASLT].middle, pass = o->times[RACE_PASS].middle;
-    if (pass_is_product(&o->problem))
-        return RACE_BARE;
-    return lt > 0 && (lt < pass || pass <= 0) ? RACE_CUBLASLT : RACE_PASS;
+    static const int others[] = {RACE_CUBLASLT, RACE_TRITON};
+    int best = pass_is_product(&o->problem) ? RACE_BARE : RACE_PASS, i;
+    for (i = 0; i < COUNT(others); i++) {
+        double time = o->times[others[i]].middle;
+        if (time > 0 && (time < o->times[best].middle || o->times[best].middle <= 0))
+            best = others[i];
+    }
+    return best;
 }
 
 /* Ours over the best alternative; 0: there is none. */
@@ -294,6 +298,8 @@ typedef struct outcome_summary {
     double mean;                /* geometric */
     int above[OUTCOME_BOUNDS];  /* those of outcome_bounds */
     int beyond[OUTCOME_BOUNDS]; /* likewise, with the row's own noise added */
+    int best[RACE_SERIES];      /* of which series is the best */
+    int triton;                 /* that Triton's kernels ran */
     double noise;               /* the median */
 } outcome_summary;
 
@@ -306,6 +312,8 @@ static void outcome_count(outcome_summary *s, const outcome *o) {
         s->above[i] += ratio > outcome_bounds[i];
         s->beyond[i] += ratio > outcome_bounds[i] * (1 + outcome_noise(o));
     }
+    s->best[outcome_best(o)]++;
+    s->triton += o->times[RACE_TRITON].middle > 0;
     s->failed += strcmp(o->check, "ok") != 0;
     s->mean += log(ratio);
     s->count++;
@@ -378,6 +386,26 @@ static void outcomes_print_worst(const outcomes *list, int view, const outcome *
         outcome_print(sorted[i], width);
 }
 
+/* Ours over each alternative by itself, where Triton's kernels ran. */
+static void outcomes_print_triton(const outcomes *list, int view, const outcome_summary *s) {
+    double lt = 0, triton = 0;
+    int i;
+    for (i = 0; i < list->count; i++) {
+        outcome o = list->all[i];
+        double ours = o.times[RACE_OURS].middle, time = o.times[RACE_TRITON].middle;
+        if (outcome_view(&o) != view || outcome_ratio(&o) <= 0 || time <= 0)
+            continue;
+        triton += log(ours / time);
+        o.times[RACE_TRITON].middle = 0;
+        lt += log(outcome_ratio(&o));
+    }
+    printf(
+        "the best is Triton's kernel in %d, cuBLASLt's in %d; of the %d where Triton's ran: ours over it %.3f, "
+        "over cuBLASLt's %.3f\n",
+        s->best[RACE_TRITON], s->count - s->best[RACE_TRITON], s->triton, exp(triton / s->triton),
+        exp(lt / s->triton));
+}
+
 static void outcomes_print_view(const outcomes *list, int view, double *noises, const outcome **sorted) {
     outcome_summary s = outcomes_summarise(list, view, noises);
     char name[OUTCOME_VIEW_NAME];
@@ -391,6 +419,8 @@ static void outcomes_print_view(const outcomes *list, int view, double *noises, 
         s.noise, s.failed ? "" : "\n");
     if (s.failed)
         printf("; FAILED: %d\n", s.failed);
+    if (s.triton)
+        outcomes_print_triton(list, view, &s);
     outcomes_print_worst(list, view, sorted);
 }
 

@@ -22,7 +22,8 @@
     X(RACE_PLAIN, "plain")       \
     X(RACE_CUBLASLT, "cublaslt") \
     X(RACE_PASS, "pass")         \
-    X(RACE_BARE, "bare")
+    X(RACE_BARE, "bare")         \
+    X(RACE_TRITON, "triton")
 
 enum {
 #define RACE_ENUM(name, text) name,

@@ -43,6 +43,7 @@ static struct {
     nvrtc nvrtc;
     race_tools tools;
     tensors_blocks blocks;
+    triton_list triton;
     outcomes outcomes;
     FILE *csv, *svg;
     int failed;
@@ -114,6 +115,8 @@ static int random_call(bench *b, void *user, int series, int set) {
         return opponents_run_pass(b, &w->opponents, set);
     case RACE_BARE:
         return opponents_run_bare(b, &w->opponents, set);
+    case RACE_TRITON:
+        return opponents_run_triton(b, &w->opponents, set);
     default:
         return random_run_plan(b, w, w->plans[series == RACE_AGAIN ? RACE_OURS : series], set);
     }
@@ -175,7 +178,7 @@ static int random_plan_routes(bench *b, random_work *w) {
     return 1;
 }
 
-/* >>is ours right, held against the bare product and its pass
+/* >>is ours right, held against the bare product and its pass; are Triton's kernels, held against ours
 
    Numbers are about 1. u is the unit roundoff of 16 bits: P is rounded there in between, and both results are. */
 
@@ -207,7 +210,7 @@ static double random_roundoff(gemmepi_dtype dtype) {
 /* Some lines of D or AUX, or all of bias_grad. */
 typedef struct random_sample {
     int which;
-    const char *name;
+    const char *name, *other;     /* what it is held against */
     int64_t lines, columns, step; /* bytes from a line to the next */
     double near, more;            /* how far two may lie apart: so much, and so much of their size */
 } random_sample;
@@ -245,9 +248,9 @@ static int random_compare_numbers(bench *b, const random_work *w, const random_s
         double x = random_number(w->problem.d_dtype, ours + (size_t)i * element);
         double y = random_number(w->problem.d_dtype, other + (size_t)i * element);
         if (!(fabs(x - y) <= s->near + s->more * fabs(y)))
-            return bench_fail(b, "%s (%lld, %lld) is %g, and %g by a product and a pass", s->name,
+            return bench_fail(b, "%s (%lld, %lld) is %g, and %g by %s", s->name,
                               (long long)random_line(s, (int)(i / s->columns)), (long long)(i % s->columns),
-                              x, y);
+                              x, y, s->other);
     }
     return 1;
 }
@@ -258,17 +261,17 @@ static int random_compare_bits(bench *b, const random_sample *s, const char *our
     for (i = 0; i < random_lines(s); i++)
         for (j = 0; j < s->columns; j++)
             off += (ours[i * bytes + j / 8] ^ other[i * bytes + j / 8]) >> j % 8 & 1;
-    return off <= 8 + count / 100 ||
-           bench_fail(b, "of %lld bits of the mask %lld are not those of a product and a pass",
-                      (long long)count, (long long)off);
+    return off <= 8 + count / 100 || bench_fail(b, "of %lld bits of the mask %lld are not those of %s",
+                                                (long long)count, (long long)off, s->other);
 }
 
-static random_sample random_sample_of(const draw_problem *p, int which) {
+static random_sample random_sample_of(const draw_problem *p, int which, int series) {
     double u = random_roundoff(p->d_dtype);
     int gated = p->epilogue & GEMMEPI_GATED ? 1 : 0;
     random_sample s;
     memset(&s, 0, sizeof s);
     s.which = which, s.lines = p->m;
+    s.other = series == RACE_TRITON ? "Triton's kernel" : "a product and a pass";
     s.name = which == OF_D ? "D" : which == OF_AUX ? "aux" : "bias_grad";
     s.near = u * (gated ? 32 : 8), s.more = 6 * u;
     s.columns = which == OF_D ? draw_d_columns(p) : draw_aux_columns(p);
@@ -290,9 +293,9 @@ typedef struct random_copy {
     char *ours;   /* NULL: not compared */
 } random_copy;
 
-static int random_keep(bench *b, const random_work *w, int which, random_copy *c) {
+static int random_keep(bench *b, const random_work *w, int which, int series, random_copy *c) {
     const draw_problem *p = &w->problem;
-    c->sample = random_sample_of(p, which);
+    c->sample = random_sample_of(p, which, series);
     c->bytes = which == OF_AUX && draw_aux_is_mask(p)
                    ? (size_t)(c->sample.columns + 7) / 8
                    : (size_t)c->sample.columns * gemmepi_dtype_size(p->d_dtype);
@@ -317,26 +320,26 @@ static int random_run_anew(bench *b, random_work *w, int series) {
            race_wait(b);
 }
 
-static int random_check_copies(bench *b, random_work *w, random_copy *copies, int *right) {
+static int random_check_copies(bench *b, random_work *w, int series, random_copy *copies, int *right) {
     static const int which[] = {OF_D, OF_AUX, OF_BIAS_GRAD};
     int i, compared = random_run_anew(b, w, RACE_OURS);
     for (i = 0; compared && i < COUNT(which); i++)
         if (w->tensors.sizes[which[i]] && !(which[i] == OF_AUX && w->problem.epilogue & GEMMEPI_BACKWARD))
-            compared = random_keep(b, w, which[i], &copies[i]);
-    compared = compared && random_run_anew(b, w, pass_is_product(&w->problem) ? RACE_BARE : RACE_PASS);
+            compared = random_keep(b, w, which[i], series, &copies[i]);
+    compared = compared && random_run_anew(b, w, series);
     for (i = 0; compared && *right && i < COUNT(which); i++)
         if (copies[i].ours)
             compared = random_compare(b, w, &copies[i], right);
     return compared;
 }
 
-/* Returns 0 where it could not be found out; *right is 0, with a sentence in b->fault, where ours is off. */
-static int random_check(bench *b, random_work *w, int *right) {
+/* Returns 0 where it could not be found out; *right is 0, with a sentence in b->fault, where ours and the series are not alike. */
+static int random_check(bench *b, random_work *w, int series, int *right) {
     random_copy copies[3];
     int checked, i;
     memset(copies, 0, sizeof copies);
     *right = 1;
-    checked = random_check_copies(b, w, copies, right);
+    checked = random_check_copies(b, w, series, copies, right);
     for (i = 0; i < COUNT(copies); i++)
         free(copies[i].ours);
     return checked;
@@ -386,6 +389,7 @@ static int random_try(bench *b, const random_work *w, race *r) {
     r->has[RACE_BARE] = 1;
     r->has[RACE_CUBLASLT] = w->opponents.epilogue.count != 0;
     r->has[RACE_PASS] = !pass_is_product(&w->problem);
+    r->has[RACE_TRITON] = w->opponents.triton.count != 0;
     for (s = 0; s < RACE_SERIES; s++) {
         if (!r->has[s] || race_try(b, r, s))
             continue;
@@ -406,7 +410,19 @@ static int random_choose(bench *b, random_work *w, race *r, const random_wishes 
     return random_try(b, w, r) && bench_ok(b, gemmepi_plan_info(w->plans[RACE_OURS], &w->details));
 }
 
-/* All modes, then the check, which all of them bear. */
+/* The times of kernels of Triton's that are not like ours, which are right, do not count. */
+static int random_check_triton(bench *b, random_work *w, outcome *of_modes) {
+    int mode, right;
+    if (!random_check(b, w, RACE_TRITON, &right))
+        return 0;
+    for (mode = 0; !right && mode < RACE_MODES; mode++)
+        memset(&of_modes[mode].times[RACE_TRITON], 0, sizeof of_modes[mode].times[RACE_TRITON]);
+    if (!right)
+        printf("       Triton's kernel does not count: %s\n", b->fault);
+    return 1;
+}
+
+/* All modes, then the checks, which all of them bear. */
 static int random_race(bench *b, random_work *w, race *r, const random_wishes *wishes, int row,
                        outcome *of_modes, int *right) {
     int mode;
@@ -419,7 +435,8 @@ static int random_race(bench *b, random_work *w, race *r, const random_wishes *w
         random_take_times(w, r, &of_modes[mode]);
     }
     opponents_set_mode(&w->opponents, RACE_GRAPH);
-    if (!random_check(b, w, right))
+    if (!random_check(b, w, pass_is_product(&w->problem) ? RACE_BARE : RACE_PASS, right) ||
+        (*right && w->opponents.triton.count && !random_check_triton(b, w, of_modes)))
         return 0;
     snprintf(w->check, sizeof w->check, "%s", *right ? "ok" : "FAILED");
     for (mode = 0; mode < RACE_MODES; mode++) {
@@ -501,7 +518,8 @@ static int random_measure(bench *b, progress *rows, random_work *w, const random
     int right = 1;
     memset(of_modes, 0, sizeof of_modes);
     if (!random_open_tensors(b, w) || !random_plan_routes(b, w) ||
-        !opponents_open(b, &w->opponents, &w->problem, &w->tensors, &shared.lt, &shared.nvrtc))
+        !opponents_open(b, &w->opponents, &w->problem, &w->tensors, &shared.lt, &shared.nvrtc) ||
+        !opponents_add_triton(b, &w->opponents, &shared.triton))
         return 0;
     random_begin_race(&r, w, wishes, b->rounds);
     if (!random_choose(b, w, &r, wishes) || !random_race(b, w, &r, wishes, row, of_modes, &right))
@@ -703,6 +721,7 @@ static void random_close(bench *b) {
     gemmepi_status freed;
     int i;
     lt_close(&shared.lt);
+    triton_close(&shared.triton);
     freed = gemmepi_free(b->context, shared.lt.workspace);
     (void)freed;
     race_tools_close(b, &shared.tools);
@@ -771,13 +790,32 @@ static void random_compile_candidates(bench *b, const random_wishes *wishes) {
     free(problems);
 }
 
+/* Triton's kernels for all rows, while others are compiled. */
+static void random_begin_triton(bench *b, const random_wishes *wishes) {
+    FILE *names = fopen(TRITON_NAMES, "w");
+    int i;
+    for (i = wishes->from; names && i < wishes->to; i++) {
+        draw_problem p;
+        char name[DRAW_NAME];
+        int attempt = 0;
+        if (random_problem(wishes, random_row_at(wishes, i), &attempt, &p))
+            draw_name(&p, name), fprintf(names, "%s\n", name);
+    }
+    if (names && !fclose(names))
+        triton_begin(b, &shared.triton);
+}
+
 static void random_measure_rows(bench *b, const random_wishes *wishes) {
     progress rows;
     int i;
+    if (b->is_ampere)
+        random_begin_triton(b, wishes);
     if (wishes->candidates)
         random_compile_candidates(b, wishes);
     else
         random_precompile(b, wishes);
+    if (b->is_ampere)
+        triton_end(&shared.triton);
     progress_begin(&rows, "rows", wishes->to - wishes->from);
     for (i = wishes->from; i < wishes->to; i++) {
         random_row(b, &rows, wishes, random_row_at(wishes, i));
