@@ -806,6 +806,8 @@ static void a_batch_of_0_is_one_of_1(void) {
                     l.desc.b.transposed = layout >> 1;
                     l.by_plan = layout & 1;
                     l.desc.batch = 0;
+                    if (!here->is_host && !test_takes(layer_key(&l)))
+                        continue;
                     CHECK(direction_holds(here, &l, backward), "layout %d", layout);
                     CHECK(layer_execute(&l, &zero, here, backward) == GEMMEPI_OK, "%s", gemmepi_last_error());
                     l.desc.batch = 1;
@@ -1049,6 +1051,11 @@ static void repeated_runs_plans_and_one_shots_give_the_same_bits(void) {
 
 /* >>plans */
 
+/* Of a share on a GPU, where each plan has kernels to compile, those without an activation stand for all. */
+static int is_spared(gemmepi_epilogue activation) {
+    return !here->is_host && test_share() > 1 && activation != GEMMEPI_NONE;
+}
+
 static void check_workspace(const types *t, gemmepi_epilogue activation, int recompute, int64_t batch) {
     layer l = typed(t, 20, 18, 22, activation, ALL_GRADIENTS | p_flag(activation, recompute));
     gemmepi_plan *plan = NULL;
@@ -1090,6 +1097,8 @@ static void the_workspace_may_be_the_callers_and_exactly_as_large(void) {
     int i, j;
     for (i = 0; i < COUNT(some); i++)
         for (j = 0; j < COUNT(a_few); j++) {
+            if (is_spared(a_few[j]))
+                continue;
             check_workspace(some[i], a_few[j], 0, 1);
             check_workspace(some[i], a_few[j], 1, 3);
         }
@@ -1104,6 +1113,8 @@ static void check_details(const types *t) {
             gemmepi_plan_details d;
             char text[4000] = "", part[20];
             size_t length;
+            if (is_spared(a_few[j]))
+                continue;
             CHECK(layer_plan(&l, here, backward, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
             if (plan == NULL)
                 continue;
