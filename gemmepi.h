@@ -5482,17 +5482,21 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
     i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
 }
 
+/* desc.operands and desc.operand_count of any desc: at most `most` of them. */
+static gemmepi_status gpi__check_operand_list(const gemmepi_operand *operands, int count, int most) {
+  GPI__INVALID_IF(count < 0 || count > most, "desc.operand_count is %d; accepted are 0 to %d", count, most);
+  GPI__INVALID_IF(count && !operands, "desc.operands is NULL, but desc.operand_count is %d", count);
+  return GEMMEPI_OK;
+}
+
 /* All that can be said without the text. */
 static gemmepi_status gpi__check_formula_desc(const gpi__formula_desc *desc) {
-  gemmepi_status status = GEMMEPI_OK;
+  gemmepi_status status =
+    gpi__check_operand_list(desc->operands, desc->operand_count, GPI__FORMULA_OPERANDS);
   const char *who, *value_field = desc->value_field ? desc->value_field : "formula_value";
   int i;
   GPI__INVALID_IF(!desc->text, "desc.formula is NULL");
-  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
-    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count, GPI__FORMULA_OPERANDS);
-  GPI__INVALID_IF(desc->operand_count && !desc->operands,
-    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
-  if (!desc->without_value)
+  if (!status && !desc->without_value)
     status = gpi__check_given_name(value_field, -1, gpi__value_name(desc));
   if (!status && !desc->without_result)
     status = gpi__check_given_name("formula_result", -1, gpi__result_name(desc));
@@ -11375,21 +11379,31 @@ static gemmepi_status gpi__check_extents(const gemmepi_matmul_desc *desc) {
   return status ? status : gpi__check_size("k", desc->k);
 }
 
+static gemmepi_status gpi__check_order(gemmepi_order order) {
+  GPI__INVALID_IF((unsigned)order > GEMMEPI_COLUMN_MAJOR,
+    "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and GEMMEPI_COLUMN_MAJOR (1)%s",
+    (int)order, GPI__UNINITIALISED);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_alignment(size_t alignment) {
+  GPI__INVALID_IF(alignment > 256 || (alignment & (alignment - 1)),
+    "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s", (gpi__ull)alignment, GPI__UNINITIALISED);
+  return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
   gemmepi_status status = gpi__check_extents(desc);
   if (!status)
     status = gpi__check_size("batch", desc->batch);
-  if (status)
-    return status;
-  GPI__INVALID_IF((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR,
-    "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and GEMMEPI_COLUMN_MAJOR (1)%s",
-    (int)desc->order, GPI__UNINITIALISED);
-  status = gpi__check_flags_of(GPI__OF_PRODUCT, desc->flags, 0);
-  if (status)
-    return status;
-  GPI__INVALID_IF(desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)),
-    "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s", (gpi__ull)desc->alignment, GPI__UNINITIALISED);
-  status = gpi__check_where_formulas_are(desc);
+  if (!status)
+    status = gpi__check_order(desc->order);
+  if (!status)
+    status = gpi__check_flags_of(GPI__OF_PRODUCT, desc->flags, 0);
+  if (!status)
+    status = gpi__check_alignment(desc->alignment);
+  if (!status)
+    status = gpi__check_where_formulas_are(desc);
   if (!status)
     status = gpi__check_beside_formula(desc);
   if (!status)
@@ -11663,12 +11677,11 @@ static gemmepi_status gpi__check_apart(const gemmepi_matmul_desc *desc, const gp
 /* Makes own of desc: as if what the formulas of A and B make were stored. */
 static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
   gpi__problem *problem, gpi__desc_of_made *own) {
-  gemmepi_status status = GEMMEPI_OK;
+  gemmepi_status status =
+    gpi__check_operand_list(desc->operands, desc->operand_count, GPI__FORMULA_OPERANDS);
   int i, o;
-  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
-    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count, GPI__FORMULA_OPERANDS);
-  GPI__INVALID_IF(desc->operand_count && !desc->operands,
-    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  if (status)
+    return status;
   own->desc = *desc;
   own->desc.a.dtype = gpi__multiplied_dtype(desc, GPI__A);
   own->desc.b.dtype = gpi__multiplied_dtype(desc, GPI__B);
@@ -12591,21 +12604,25 @@ static int gpi__alignment_of_operand(const gpi__problem *problem, int i, const g
        : view->alignment;
 }
 
-/* What is wrong with one of a formula's pointers. */
-static gemmepi_status gpi__refuse_region(const gpi__problem *problem, const gpi__region *region, int is_wanted, int alignment) {
+/* Looks at what was listed last, of a formula: its pointer is there exactly where it is wanted, else it is not listed. */
+static gemmepi_status gpi__check_last(gpi__regions *regions, int is_wanted, int alignment, int element) {
   /* what wants it, and does not */
-  static const char *const whys[3][2] = {{"the formula has it", ""},
-        {"desc has a scale.mode for it", "desc has no scale.mode for it"},
-        {"desc has amax for it", "desc has no amax for it"}};
-  const gpi__view *view = (const gpi__view *)region->lies;
+  static const char *const whys[3][2] = {
+    {"the formula has it", "the plan has no such tensor"},
+    {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
+    {"desc has amax for it", "desc has no amax for it, or nothing depends on it"}};
+  const gpi__region *region = &regions->list[regions->count - 1];
+  const char *name;
   char room[128];
-  const char *name = gpi__name_region(problem, region, room);
+  if (is_wanted == (region->pointer != NULL) && ((uintptr_t)region->pointer & (uintptr_t)(alignment - 1)) == 0) {
+    regions->count -= !is_wanted;
+    return GEMMEPI_OK;
+  }
+  name = regions->name(regions->owner, region, room);
   GPI__INVALID_IF(is_wanted != (region->pointer != NULL), "%s is %s, but %s", name,
     is_wanted ? "NULL" : "given", whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
-  GPI__INVALID_IF(region->end < region->begin, "%s is %p; no %lld bytes begin there", name, region->pointer,
-    (long long)view->bytes);
   return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region->pointer, alignment,
-    alignment > view->alignment ? "desc.alignment, 16 where it is 0" : "the size of an element");
+    alignment > element ? "desc.alignment, 16 where it is 0" : "the size of an element");
 }
 
 /* Lists one of a formula's pointers, if it is there exactly where it is wanted. A NUMBER's is not listed: it is read now. */
@@ -12618,14 +12635,17 @@ static gemmepi_status gpi__list_pointer(const gpi__problem *problem, gpi__region
   int written = kind == GPI__OF_OPERANDS ? operand->output : kind == GPI__OF_AMAX;
   int alignment = kind == GPI__OF_OPERANDS ? gpi__alignment_of_operand(problem, i, view) : view->alignment;
   gpi__region *region;
+  gemmepi_status status;
+  char room[128];
   if (!pointer && (!is_wanted || view->bytes == 0))
     return GEMMEPI_OK;
   region = gpi__add_region(regions, kind, i, written, pointer, view->bytes);
   region->lies = view;
-  if (!is_wanted || !pointer || region->end < region->begin || ((uintptr_t)pointer & (uintptr_t)(alignment - 1)))
-    return gpi__refuse_region(problem, region, is_wanted, alignment);
+  status = gpi__check_last(regions, is_wanted, alignment, view->alignment);
+  GPI__INVALID_IF(!status && region->end < region->begin, "%s is %p; no %lld bytes begin there",
+    gpi__name_region(problem, region, room), pointer, (long long)view->bytes);
   regions->count -= view == &gpi__one_f64;
-  return GEMMEPI_OK;
+  return status;
 }
 
 /* A number is read now: its memory is the host's. */
@@ -13161,22 +13181,20 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
 
 #define GPI__MAX_RANK 8
 
-/* The tensors of an operation, in the order of every table below and of the kernels. */
-enum {
-  GPI__IN_A,
-  GPI__IN_B,
-  GPI__IN_W,
-  GPI__IN_DY,
-  GPI__OUT_Y,
-  GPI__OUT_DA,
-  GPI__OUT_DB,
-  GPI__OUT_DW,
-  GPI__OUT_Y_TRANSPOSED, /* of a cast by scaled.h: no nest has it */
-  GPI__TENSORS
-};
+/* The tensors of an operation, in the order of every table below and of the kernels, a row each: what it is called in desc and args. No nest has
+ y_transposed, of a cast by scaled.h. */
+/* clang-format off */
+#define GPI__TENSOR_ROWS(X) \
+  X(IN_A, a) X(IN_B, b) X(IN_W, w) X(IN_DY, dy) \
+  X(OUT_Y, y) X(OUT_DA, da) X(OUT_DB, db) X(OUT_DW, dw) \
+  X(OUT_Y_TRANSPOSED, y_transposed)
+/* clang-format on */
 
-static const char *const gpi__tensor_names[GPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
-        "da", "db", "dw", "y_transposed"};
+#define GPI__TENSOR_NUMBER(NAME, name) GPI__##NAME,
+enum { GPI__TENSOR_ROWS(GPI__TENSOR_NUMBER) GPI__TENSORS };
+
+#define GPI__TENSOR_NAME(NAME, name) #name,
+static const char *const gpi__tensor_names[GPI__TENSORS] = {GPI__TENSOR_ROWS(GPI__TENSOR_NAME)};
 
 #define GPI__BIT(tensor) (1u << (tensor))
 #define GPI__BIT_A       GPI__BIT(GPI__IN_A)
@@ -13492,8 +13510,9 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
     gpi__flag(desc->flags & ~row->flags)->name, row->name);
   GPI__INVALID_IF(!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis, "desc.axis is %d; %s", desc->axis,
     row->has_halves ? "with b nothing is split: leave it 0" : "the operation has none: leave it 0");
-  GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
-    "desc.alignment is %llu; accepted are 0 and the powers of two up to 256", (gpi__ull)desc->alignment);
+  status = gpi__check_alignment(desc->alignment);
+  if (status)
+    return status;
   GPI__INVALID_IF((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128,
     "desc.scale_mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
     (int)desc->scale_mode, GPI__UNINITIALISED);
@@ -13626,17 +13645,16 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
   return gpi__check_flags_of(GPI__OF_ELEMENTWISE, desc->flags, 0);
 }
 
-/* The desc's tensors in the order of a task's. */
+/* The desc's tensors, and the pointers of args, in the order of a task's. */
 static void gpi__list_tensors(const gemmepi_elementwise_desc *desc, const gemmepi_tensor *tensors[GPI__TENSORS]) {
-  tensors[GPI__IN_A] = desc->a;
-  tensors[GPI__IN_B] = desc->b;
-  tensors[GPI__IN_W] = desc->w;
-  tensors[GPI__IN_DY] = desc->dy;
-  tensors[GPI__OUT_Y] = desc->y;
-  tensors[GPI__OUT_DA] = desc->da;
-  tensors[GPI__OUT_DB] = desc->db;
-  tensors[GPI__OUT_DW] = desc->dw;
-  tensors[GPI__OUT_Y_TRANSPOSED] = desc->y_transposed;
+#define GPI__TENSOR_OF_DESC(NAME, name) tensors[GPI__##NAME] = desc->name;
+  GPI__TENSOR_ROWS(GPI__TENSOR_OF_DESC)
+}
+
+static void gpi__list_pointers_of(const gemmepi_elementwise_args *args, void *pointers[GPI__TENSORS]) {
+#define GPI__TENSOR_OF_ARGS(NAME, name) args->name,
+  const void *const all[GPI__TENSORS] = {GPI__TENSOR_ROWS(GPI__TENSOR_OF_ARGS)};
+  memcpy(pointers, all, sizeof all);
 }
 
 /* What the desc says of the operation, once it is checked; the shape is that of the result. */
@@ -13975,15 +13993,12 @@ static gemmepi_status gpi__check_beside_elementwise_formula(const gemmepi_elemen
         : desc->activation_parameter < 0 || desc->activation_parameter > 0
         ? "activation_parameter"
         : NULL;
+  gemmepi_status status;
   GPI__INVALID_IF(field, "desc.%s is not 0 with desc.formula, which has only y and operands: leave it 0%s",
     field, GPI__UNINITIALISED);
-  GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
-    "desc.alignment is %llu; accepted are 0 and the powers of two up to 256", (gpi__ull)desc->alignment);
-  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
-    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count, (int)GPI__FORMULA_OPERANDS);
-  GPI__INVALID_IF(desc->operand_count && !desc->operands,
-    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
-  return GEMMEPI_OK;
+  status = gpi__check_alignment(desc->alignment);
+  return status ? status
+        : gpi__check_operand_list(desc->operands, desc->operand_count, GPI__FORMULA_OPERANDS);
 }
 
 /* How errors call a tensor. */
@@ -14876,7 +14891,7 @@ typedef struct gpi__library_row {
   gpi__library_file files[4];
   gpi__places places[3];
   const gpi__symbol *symbols;
-  size_t symbol_count;
+  size_t symbol_count, size; /* size: of the struct of functions */
   int (*version)(const void *functions); /* 0: it does not tell; NULL: not asked */
   int version_unit; /* what one major version counts in the version's number */
   int follows_driver; /* 1: newest_major holds */
@@ -15026,6 +15041,7 @@ static const gpi__library_row gpi__driver_row = {"cuda",
         GPI__PLACES_DRIVER,
         gpi__driver_symbols,
         GPI__COUNT(gpi__driver_symbols),
+        sizeof(gpi__driver),
         gpi__driver_version_of,
         1000,
         0,
@@ -15040,6 +15056,7 @@ static const gpi__library_row gpi__nvrtc_row = {
   GPI__PLACES_TOOLKIT,
   gpi__nvrtc_symbols,
   GPI__COUNT(gpi__nvrtc_symbols),
+  sizeof(gpi__nvrtc),
   gpi__nvrtc_version_of,
   1000,
   1,
@@ -15054,6 +15071,7 @@ static const gpi__library_row gpi__cublaslt_row = {
   GPI__PLACES_TOOLKIT,
   gpi__cublaslt_symbols,
   GPI__COUNT(gpi__cublaslt_symbols),
+  sizeof(gpi__cublaslt),
   gpi__cublaslt_version_of,
   10000,
   1,
@@ -15481,17 +15499,19 @@ static gemmepi_status gpi__library_not_found(const gpi__search *search) {
 }
 
 /* Fills the struct of functions, sets *library (NULL: the resolver has it all) and *version (0: not asked). file, if
- not NULL, has room for GPI__PATH_SIZE bytes and gets the file's path. Unless that succeeds, the functions have
- no meaning. */
+ not NULL, has room for GPI__PATH_SIZE bytes and gets the file's path. Unless that succeeds, all of the struct is 0. */
 static gemmepi_status gpi__load_library(const gpi__loader *loader, const gpi__library_row *row,
   void *functions, void **library, int *version, char *file) {
   gpi__search search;
   memset(&search, 0, sizeof search);
+  memset(functions, 0, row->size);
   search.loader = loader;
   search.row = row;
   search.functions = functions;
-  if (!gpi__find_library(&search) && !gpi__resolve_without_library(&search))
+  if (!gpi__find_library(&search) && !gpi__resolve_without_library(&search)) {
+    memset(functions, 0, row->size);
     return gpi__library_not_found(&search);
+  }
   *library = search.library;
   *version = search.version;
   if (file)
@@ -15506,12 +15526,7 @@ static gemmepi_status gpi__load_library(const gpi__loader *loader, const gpi__li
 /* Each takes a struct of any content. On failure it is all zero, the status LIBRARY_NOT_FOUND. Not for two threads on
  the same struct at once. */
 static gemmepi_status gpi__load_driver(const gpi__loader *loader, gpi__driver *driver) {
-  gemmepi_status status;
-  memset(driver, 0, sizeof *driver);
-  status = gpi__load_library(loader, &gpi__driver_row, driver, &driver->library, &driver->version, NULL);
-  if (status != GEMMEPI_OK)
-    memset(driver, 0, sizeof *driver);
-  return status;
+  return gpi__load_library(loader, &gpi__driver_row, driver, &driver->library, &driver->version, NULL);
 }
 
 static void gpi__unload_driver(gpi__driver *driver) {
@@ -15521,12 +15536,9 @@ static void gpi__unload_driver(gpi__driver *driver) {
 
 static gemmepi_status gpi__load_nvrtc(const gpi__loader *loader, gpi__nvrtc *nvrtc) {
   char file[GPI__PATH_SIZE], reason[200];
-  gemmepi_status status;
-  memset(nvrtc, 0, sizeof *nvrtc);
-  status = gpi__load_library(loader, &gpi__nvrtc_row, nvrtc, &nvrtc->library, &nvrtc->version, file);
-  if (status != GEMMEPI_OK)
-    memset(nvrtc, 0, sizeof *nvrtc);
-  else if (nvrtc->library)
+  gemmepi_status status =
+    gpi__load_library(loader, &gpi__nvrtc_row, nvrtc, &nvrtc->library, &nvrtc->version, file);
+  if (!status && nvrtc->library)
     nvrtc->builtins = gpi__open_builtins(file, nvrtc->version, reason, sizeof reason);
   return status;
 }
@@ -15538,12 +15550,7 @@ static void gpi__unload_nvrtc(gpi__nvrtc *nvrtc) {
 }
 
 static gemmepi_status gpi__load_cublaslt(const gpi__loader *loader, gpi__cublaslt *lt) {
-  gemmepi_status status;
-  memset(lt, 0, sizeof *lt);
-  status = gpi__load_library(loader, &gpi__cublaslt_row, lt, &lt->library, &lt->version, NULL);
-  if (status != GEMMEPI_OK)
-    memset(lt, 0, sizeof *lt);
-  return status;
+  return gpi__load_library(loader, &gpi__cublaslt_row, lt, &lt->library, &lt->version, NULL);
 }
 
 static void gpi__unload_cublaslt(gpi__cublaslt *lt) {
@@ -16739,9 +16746,13 @@ static gemmepi_status gpi__check_space(gemmepi_context *context, const gpi__spac
   return status ? status : gpi__check_regions(space->regions);
 }
 
-/* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
+/* Looks at the run's memory and makes the context current, until gpi__leave; the host has nothing to leave. asks: whether the device reaches
+ each pointer, which takes the driver a microsecond for each. */
 static gemmepi_status gpi__enter_run(gemmepi_context *context, const gpi__space *space, int asks, gpi__entry *entry) {
-  gemmepi_status status = gpi__enter(context, entry);
+  gemmepi_status status;
+  if (context->is_host)
+    return gpi__check_space(context, space, 1);
+  status = gpi__enter(context, entry);
   if (status)
     return status;
   status = gpi__check_space(context, space, asks || context->check_pointers);
@@ -19013,6 +19024,21 @@ static gemmepi_status gpi__finish_plan(gemmepi_plan *plan, gemmepi_status status
   return status;
 }
 
+/* Puts a plan that was built into a place of another one, where runs find it, unless another thread has filled that; else releases it.
+ Whether it is there. */
+static int gpi__publish_plan(gpi__atomic_pointer *place, gemmepi_status status, gemmepi_plan *plan) {
+  gemmepi_context *context = plan->context;
+  int is_first;
+  gpi__lock(&context->lock);
+  is_first = !status && !gpi__load_pointer(place);
+  if (is_first)
+    gpi__publish_pointer(place, plan);
+  gpi__unlock(&context->lock);
+  if (!is_first)
+    gpi__release_plan(plan);
+  return is_first;
+}
+
 static void gpi__consider_oldest(void *user, gpi__map_entry *entry) {
   gpi__map_entry **oldest = (gpi__map_entry **)user;
   if (!*oldest || ((gemmepi_plan *)entry->value)->last_used < ((gemmepi_plan *)(*oldest)->value)->last_used)
@@ -19467,19 +19493,21 @@ GPI__OPTIMIZE_LITTLE_END
 /* What a one-shot call with a formula is made of, as bytes: the plan that it took the last time is found by them, and no text is parsed.
  The plan is kept by its problem, too, for calls whose texts differ and mean the same. */
 
-/* Where a desc has its texts: offsets. */
-typedef struct gpi__text_places {
-  size_t formula,
-    size; /* of its formula, and what tells those with one apart; size 0: no text is looked for */
-  size_t of_operands[2]; /* of what makes A and B; 0: nothing does */
-} gpi__text_places;
-
 enum { GPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
 
 typedef struct gpi__text_key {
   size_t size; /* 0: there is none */
   unsigned char bytes[GPI__TEXT_KEY_SIZE];
 } gpi__text_key;
+
+/* Where a desc has its texts: offsets. */
+typedef struct gpi__text_places {
+  size_t formula,
+    size; /* of its formula, and what tells those with one apart; size 0: no text is looked for */
+  size_t of_operands[2]; /* of what makes A and B; 0: nothing does */
+  /* Instead: adds a desc with its texts; 0: it has no key */
+  int (*add)(gpi__text_key *key, const void *desc);
+} gpi__text_places;
 
 /* The fields that descs of products and layers with a formula have, one after another. */
 typedef struct gpi__written_formula {
@@ -19519,7 +19547,7 @@ static const char *gpi__text_at(const void *desc, size_t place) {
 }
 
 static int gpi__has_text(const void *desc, const gpi__text_places *places) {
-  return places->size && desc &&
+  return places->size &&
      (gpi__text_at(desc, places->formula) || gpi__text_at(desc, places->of_operands[0]) ||
        gpi__text_at(desc, places->of_operands[1]));
 }
@@ -19534,28 +19562,34 @@ static int gpi__add_operand_texts_to_key(gpi__text_key *key, size_t begin, const
   return fits;
 }
 
-/* tag: which call, as no other key begins with. Of desc what is ahead of its formula, and behind it, has no pointer to what matters but the
- texts of operands; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
-static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc,
-  const gpi__text_places *places) {
+/* Of desc what is ahead of its formula, and behind it, has no pointer to what matters but the texts of operands; where padding differs nothing
+ is found. */
+static int gpi__add_desc_to_key(gpi__text_key *key, const void *desc, const gpi__text_places *places) {
   const char *bytes = (const char *)desc;
-  size_t written = places->formula, size = places->size;
+  size_t written = places->formula, begin = key->size;
   gpi__written_formula formula;
-  size_t end = written + sizeof formula, begin;
+  size_t end = written + sizeof formula;
   int fits, i;
   memcpy(&formula, bytes + written, sizeof formula);
   fits = formula.operand_count == 0 ||
      (formula.operands && formula.operand_count > 0 && formula.operand_count <= GPI__FORMULA_OPERANDS);
-  key->size = 0;
-  begin = sizeof tag + sizeof alignment;
-  fits = fits && gpi__add_to_key(key, &tag, sizeof tag) &&
-     gpi__add_to_key(key, &alignment, sizeof alignment) && gpi__add_to_key(key, bytes, written) &&
+  fits = fits && gpi__add_to_key(key, bytes, written) &&
      gpi__add_operand_texts_to_key(key, begin, desc, places) &&
-     gpi__add_to_key(key, bytes + end, size - end) && gpi__add_text_to_key(key, formula.text) &&
+     gpi__add_to_key(key, bytes + end, places->size - end) && gpi__add_text_to_key(key, formula.text) &&
      gpi__add_text_to_key(key, formula.value) && gpi__add_text_to_key(key, formula.result);
   for (i = 0; fits && i < formula.operand_count; i++)
     fits = gpi__add_operand_to_key(key, &formula.operands[i]);
-  if (!fits)
+  return fits;
+}
+
+/* tag: which call, as no other key begins with. Of what is wrong in a formula there may be a key, but never a plan. */
+static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc,
+  const gpi__text_places *places) {
+  key->size = 0;
+  if (!desc || !(places->add || gpi__has_text(desc, places)))
+    return;
+  if (!gpi__add_to_key(key, &tag, sizeof tag) || !gpi__add_to_key(key, &alignment, sizeof alignment) ||
+    !(places->add ? places->add(key, desc) : gpi__add_desc_to_key(key, desc, places)))
     key->size = 0;
 }
 /* What plans of every kind have in common: made of a desc, kept for calls that plan by themselves, prepared, run and explained. */
@@ -19592,11 +19626,7 @@ typedef struct gpi__plan_row {
   }
 /* Those of a desc with a formula, of its own and of a and b. */
 #define GPI__TEXTS_OF(desc) \
-  { \
-    offsetof(desc, formula), sizeof(desc), { \
-      offsetof(desc, a.formula), offsetof(desc, b.formula) \
-    } \
-  }
+  { offsetof(desc, formula), sizeof(desc), {offsetof(desc, a.formula), offsetof(desc, b.formula)}, NULL }
 
 /* >>making */
 
@@ -19692,18 +19722,15 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
 static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
   gpi__text_key key;
   gemmepi_status status;
-  if (gpi__has_text(wish->desc, &row->texts)) {
-    gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
-    if (gpi__is_found(wish, key.bytes, key.size, plan))
-      return gpi__measure_first(row, wish, plan);
-    status = gpi__make_measured(row, wish, plan);
-    if (!status && key.size) {
-      gpi__add(&(*plan)->references, 1);
-      gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
-    }
-    return status;
+  gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
+  if (key.size && gpi__is_found(wish, key.bytes, key.size, plan))
+    return gpi__measure_first(row, wish, plan);
+  status = gpi__make_measured(row, wish, plan);
+  if (!status && key.size) {
+    gpi__add(&(*plan)->references, 1);
+    gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
   }
-  return gpi__make_measured(row, wish, plan);
+  return status;
 }
 
 /* >>runs */
@@ -22287,48 +22314,27 @@ static gemmepi_status gpi__judge_formula(const gpi__regions *regions, const gpi_
     "is not read through left, right, even or odd");
 }
 
-/* Looks at the pointer that was listed last: it is there exactly where it is wanted, else it is not listed. */
-static gemmepi_status gpi__check_last(gpi__regions *regions, int is_wanted, size_t alignment) {
-  /* what wants it, and does not */
-  static const char *const whys[3][2] = {
-    {"the formula has it, and its tensor an element", "the plan has no such tensor"},
-    {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
-    {"desc has amax for it", "desc has no amax for it"}};
-  const gpi__region *region = &regions->list[regions->count - 1];
-  const char *name;
-  char room[128];
-  if (is_wanted == (region->pointer != NULL) && ((uintptr_t)region->pointer & (alignment - 1)) == 0) {
-    regions->count -= !is_wanted;
-    return GEMMEPI_OK;
-  }
-  name = regions->name(regions->owner, region, room);
-  GPI__INVALID_IF(is_wanted != (region->pointer != NULL), "%s is %s, but %s", name,
-    is_wanted ? "NULL" : "given", whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
-  return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region->pointer, (int)alignment,
-    gpi__is_tensor(region) ? "the size of an element, or desc.alignment, 16 by default" : "the size of an element");
-}
-
 /* The tensor of an operand, or y, its scale and its amax. */
 static gemmepi_status gpi__add_tensor_regions(const gpi__formula_task *task, int i,
   const gpi__reach_of *reach, void *const *pointers, const gemmepi_elementwise_args *args, gpi__regions *regions) {
   const gpi__formula_operand *operand = &task->placed.formula->operands[i];
   const gpi__placed_operand *place = &task->placed.operands[i];
-  size_t size = gpi__dtype((gemmepi_dtype)operand->dtype)->size;
+  int size = (int)gpi__dtype((gemmepi_dtype)operand->dtype)->size, number = (int)sizeof(float);
   gemmepi_status status = GEMMEPI_OK;
   if (task->has_tensor[i] && !operand->output && !operand->used)
     return GEMMEPI_OK; /* not looked at */
   if (!task->has_tensor[i] || reach->low != reach->high || pointers[i]) {
     gpi__add_tensor(regions, i, operand->output, pointers[i], reach);
-    status = gpi__check_last(regions, task->has_tensor[i], size > (size_t)task->alignment ? size : (size_t)task->alignment);
+    status = gpi__check_last(regions, task->has_tensor[i], size > task->alignment ? size : task->alignment, size);
   }
   if (status || i == GPI__RESULT)
     return status;
   gpi__add_region(regions, GPI__OF_SCALES, i, 0, args->operand_scales ? args->operand_scales[i] : NULL, sizeof(float));
-  status = gpi__check_last(regions, place->scale && operand->used, sizeof(float));
+  status = gpi__check_last(regions, place->scale && operand->used, number, number);
   if (status)
     return status;
   gpi__add_region(regions, GPI__OF_AMAX, i, 1, args->operand_amax ? args->operand_amax[i] : NULL, sizeof(float));
-  return gpi__check_last(regions, place->amax && operand->used, sizeof(float));
+  return gpi__check_last(regions, place->amax && operand->used, number, number);
 }
 
 /* A number is read now: its memory is the host's. */
@@ -22354,19 +22360,17 @@ static gemmepi_status gpi__check_number(const gpi__formula_task *task, int i, co
 
 /* Of args what a formula does not take. */
 static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_args *args) {
-  const char *name = args->a                    ? "a"
-        : args->b                  ? "b"
-        : args->w                  ? "w"
-        : args->dy                 ? "dy"
-        : args->da                 ? "da"
-        : args->db                 ? "db"
-        : args->dw                 ? "dw"
-        : args->scale              ? "scale"
+  const char *name = args->scale                ? "scale"
         : args->y_scale            ? "y_scale"
         : args->amax               ? "amax"
-        : args->y_transposed       ? "y_transposed"
         : args->y_transposed_scale ? "y_transposed_scale"
         : NULL;
+  void *pointers[GPI__TENSORS];
+  int t;
+  gpi__list_pointers_of(args, pointers);
+  for (t = 0; t < GPI__TENSORS; t++)
+    if (pointers[t] && t != GPI__OUT_Y)
+      name = gpi__tensor_names[t];
   GPI__INVALID_IF(args->weight < 0 || args->weight > 0 || args->weight != args->weight,
     "args.weight is %g, but a formula has none: leave it 0", args->weight);
   if (!name)
@@ -23687,20 +23691,6 @@ static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, con
 }
 /* Runs of element-wise operations. */
 
-static void gpi__list_pointers_of(const gemmepi_elementwise_args *args, void *pointers[GPI__TENSORS]) {
-  const void *inputs[GPI__OUT_Y];
-  inputs[GPI__IN_A] = args->a;
-  inputs[GPI__IN_B] = args->b;
-  inputs[GPI__IN_W] = args->w;
-  inputs[GPI__IN_DY] = args->dy;
-  memcpy(pointers, inputs, sizeof inputs);
-  pointers[GPI__OUT_Y] = args->y;
-  pointers[GPI__OUT_DA] = args->da;
-  pointers[GPI__OUT_DB] = args->db;
-  pointers[GPI__OUT_DW] = args->dw;
-  pointers[GPI__OUT_Y_TRANSPOSED] = args->y_transposed;
-}
-
 /* A run of a plan, once its pointers have been looked at: of tensors, or of a formula's operands. */
 typedef struct gpi__elementwise_run {
   const gpi__elementwise_plan *plan;
@@ -23778,16 +23768,14 @@ static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void 
   if (!one_shot)
     gpi__list_args(plan, args, listed);
   status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
-#ifndef GEMMEPI_NO_HOST
-  if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
-    status = gpi__check_space(context, &space, 1);
-    return status ? status : gpi__run_elementwise_on_host(plan, args, pointers);
-  }
-#endif
   if (!status)
     status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)
     return status;
+#ifndef GEMMEPI_NO_HOST
+  if (context->is_host)
+    return gpi__run_elementwise_on_host(plan, args, pointers);
+#endif
   status = gpi__launch_in(context, &space, plan->workspace_size, gpi__launch_elementwise, &run);
   gpi__leave(context, &entry);
   return status;
@@ -24031,7 +24019,7 @@ static size_t gpi__workspace_of_operation(const gemmepi_plan *plan) {
 }
 
 /* Texts are not looked for: descs have pointers to tensors. */
-static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE, {0, 0, {0, 0}},
+static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE, {0, 0, {0, 0}, NULL},
         gpi__make_operation,      gpi__workspace_of_operation,
         gpi__run_elementwise,     gpi__describe_elementwise,
         gpi__explain_elementwise, NULL};
@@ -26985,11 +26973,6 @@ static int gpi__map_boxes(const gpi__driver *driver, const gpi__problem *problem
   return gpi__encode_map(driver, view, &shape, gpi__operand_promotion(view), map);
 }
 
-static int gpi__map_operand(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
-  int lines, gpi__tensor_map *map) {
-  return gpi__map_boxes(driver, problem, view, GPI__SM90_LINE, lines, map);
-}
-
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns; those of groups are
  of whole boxes. */
 static int gpi__map_result(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
@@ -27008,29 +26991,44 @@ static int gpi__map_result(const gpi__driver *driver, const gpi__problem *proble
   return gpi__encode_map(driver, view, &shape, promotion, map);
 }
 
+/* The kernel's tensor maps: where in its parameters, and of which operand. */
+static const struct {
+  size_t place;
+  int operand;
+} gpi__sm90_maps[] = {{offsetof(gpi__sm90_params, a), GPI__A},
+        {offsetof(gpi__sm90_params, b), GPI__B},
+        {offsetof(gpi__sm90_params, a_tail), GPI__A},
+        {offsetof(gpi__sm90_params, b_tail), GPI__B},
+        {offsetof(gpi__sm90_params, d), GPI__D},
+        {offsetof(gpi__sm90_params, aux), GPI__AUX},
+        {offsetof(gpi__sm90_params, residual), GPI__RESIDUAL}};
+
+/* The nth map, or NULL where this kernel does not read it. */
+static gpi__tensor_map *gpi__sm90_map(const gpi__sm90 *sm90, size_t nth, gpi__sm90_params *params) {
+  int moved = sm90->staged - sm90->copied;
+  const int is_read[] = {
+    1, 1, sm90->last_a, sm90->last_b, moved & 1, moved & 2 || sm90->loaded & 1, sm90->loaded & 2};
+  return is_read[nth] ? (gpi__tensor_map *)(void *)((char *)params + gpi__sm90_maps[nth].place) : NULL;
+}
+
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
  up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
 static gemmepi_status gpi__make_maps(const gpi__driver *driver, const gpi__problem *problem, gpi__sm90 *sm90) {
-  const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
-  const gpi__sm90_shape *shape = &sm90->shape;
   const int written = GPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B, read = GPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
-  int a_box = gpi__a_box(problem, shape), b_box = gpi__b_box(problem, shape);
-  int moved = sm90->staged - sm90->copied;
-  int result = gpi__map_operand(driver, problem, a, a_box, &sm90->params.a);
-  if (!result)
-    result = gpi__map_operand(driver, problem, b, b_box, &sm90->params.b);
-  if (!result && sm90->last_a)
-    result = gpi__map_operand(driver, problem, a, sm90->last_a, &sm90->params.a_tail);
-  if (!result && sm90->last_b)
-    result = gpi__map_operand(driver, problem, b, sm90->last_b, &sm90->params.b_tail);
-  if (!result && moved & 1)
-    result = gpi__map_result(driver, problem, &problem->views[GPI__D], gpi__halves_out(problem), written, &sm90->params.d);
-  if (!result && (moved & 2 || sm90->loaded & 1))
-    result = gpi__map_result(driver, problem, &problem->views[GPI__AUX], gpi__halves_aside(problem),
-      sm90->loaded & 1 ? read : written, &sm90->params.aux);
-  if (!result && (sm90->loaded & 2))
-    result = gpi__map_result(driver, problem, &problem->views[GPI__RESIDUAL], gpi__halves_out(problem),
-      read, &sm90->params.residual);
+  const int lines[] = {gpi__a_box(problem, &sm90->shape), gpi__b_box(problem, &sm90->shape), sm90->last_a,
+        sm90->last_b};
+  size_t i;
+  int result = 0;
+  for (i = 0; i < GPI__COUNT(gpi__sm90_maps) && !result; i++) {
+    gpi__tensor_map *map = gpi__sm90_map(sm90, i, &sm90->params);
+    int operand = gpi__sm90_maps[i].operand, is_aux = operand == GPI__AUX;
+    const gpi__view *view = &problem->views[operand];
+    if (map && operand <= GPI__B)
+      result = gpi__map_boxes(driver, problem, view, GPI__SM90_LINE, lines[i], map);
+    else if (map)
+      result = gpi__map_result(driver, problem, view, is_aux ? gpi__halves_aside(problem) : gpi__halves_out(problem),
+        operand == GPI__RESIDUAL || (is_aux && sm90->loaded & 1) ? read : written, map);
+  }
   return result ? gpi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
@@ -27145,7 +27143,8 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
   uint64_t space[(sizeof(gpi__sm90_params) + 128) / sizeof(uint64_t)];
   gpi__sm90_params *params = (gpi__sm90_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
-  int moved = sm90->staged - sm90->copied, result;
+  int result = 0;
+  size_t i;
   if (status)
     return status;
   memcpy(params, &sm90->params, sizeof *params);
@@ -27156,19 +27155,11 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
   if (sm90->summed)
     params->sums = sm90->kernel.sums.second.function ? gpi__past(workspace, sm90->kernel.partial_bytes)
         : pointers[GPI__BIAS_GRAD];
-  result = gpi__point_map(driver, &params->a, pointers[GPI__A]);
-  if (!result)
-    result = gpi__point_map(driver, &params->b, pointers[GPI__B]);
-  if (!result && sm90->last_a)
-    result = gpi__point_map(driver, &params->a_tail, pointers[GPI__A]);
-  if (!result && sm90->last_b)
-    result = gpi__point_map(driver, &params->b_tail, pointers[GPI__B]);
-  if (!result && moved & 1)
-    result = gpi__point_map(driver, &params->d, pointers[GPI__D]);
-  if (!result && (moved & 2 || sm90->loaded & 1))
-    result = gpi__point_map(driver, &params->aux, pointers[GPI__AUX]);
-  if (!result && (sm90->loaded & 2))
-    result = gpi__point_map(driver, &params->residual, pointers[GPI__RESIDUAL]);
+  for (i = 0; i < GPI__COUNT(gpi__sm90_maps) && !result; i++) {
+    gpi__tensor_map *map = gpi__sm90_map(sm90, i, params);
+    if (map)
+      result = gpi__point_map(driver, map, pointers[gpi__sm90_maps[i].operand]);
+  }
   if (result)
     return gpi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
   return gpi__run_product_kernel(context, &sm90->kernel, params, arguments, workspace, stream);
@@ -28599,7 +28590,7 @@ static gemmepi_status gpi__weights_maps(const gemmepi_context *context, const gp
   weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
   weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
   weights->params.a_bytes = (unsigned)(2 * rows * gpi__weights_step(problem, &weights->shape));
-  result = gpi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
+  result = gpi__map_boxes(&context->driver, problem, a, GPI__SM90_LINE, rows, &weights->params.a);
   if (!result)
     result = gpi__map_boxes(&context->driver, problem, b, line, columns, &weights->params.b);
   return result ? gpi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
@@ -30455,8 +30446,6 @@ typedef struct gpi__fused {
   gpi__convert packs[2]; /* of A and B */
   int lies_as_packed
     [2]; /* their lines and items do, so that they are packed in runs alone where they begin anywhere */
-  size_t
-    other_workspace; /* of applied: what runs with alpha or C need, whose kernel is compiled in the first of them */
 } gpi__fused;
 
 /* >>copies of operands */
@@ -32361,15 +32350,7 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
   if (!plan->applied)
     gpi__keep_reason(next, plan->route->id);
   status = gpi__choose_on_device(next, plan);
-  gpi__lock(&plan->base.context->lock);
-  if (!status && !gpi__load_pointer(place)) {
-    gpi__publish_pointer(place, next);
-    next = NULL;
-  }
-  gpi__unlock(&plan->base.context->lock);
-  if (next)
-    gpi__release_plan(&next->base);
-  else if (!plan->applied)
+  if (gpi__publish_plan(place, status, &next->base) && !plan->applied)
     gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "a product of m %lld, n %lld, k %lld uses another route %s: %s",
       (long long)gpi__callers_m(&plan->problem), (long long)gpi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
       ((const gpi__matmul_plan *)gpi__load_pointer(place))->reasons[plan->route->id]);
@@ -32575,16 +32556,14 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
   if (status || gpi__writes_nothing(problem))
     return status;
   status = gpi__convert_arguments(problem, args, NULL, &arguments, &regions);
-#ifndef GEMMEPI_NO_HOST
-  if (!status && context->is_host) {
-    status = gpi__check_space(context, &space, 1);
-    return status ? status : gpi__run_on_host(problem, &arguments, NULL, &context->allocator);
-  }
-#endif
   if (!status)
     status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)
     return status;
+#ifndef GEMMEPI_NO_HOST
+  if (context->is_host)
+    return gpi__run_on_host(problem, &arguments, NULL, &context->allocator);
+#endif
   status = gpi__run_on_device(plan, &space, &arguments);
   gpi__leave(context, &entry);
   return status;
@@ -35032,20 +35011,13 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
 
 /* The plan for runs with alpha or C, if it is not there yet. */
 static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
-  gemmepi_context *context = plan->base.context;
   gemmepi_plan *built = NULL;
-  gemmepi_status status = GEMMEPI_OK;
-  if (!gpi__load_pointer(plan->general_place)) {
-    status = gpi__build_grouped(context, gpi__asked_of_groups(plan), 0, NULL, &built);
-    gpi__lock(&context->lock);
-    if (!status && !gpi__load_pointer(plan->general_place)) {
-      gpi__publish_pointer(plan->general_place, built);
-      built = NULL;
-    }
-    gpi__unlock(&context->lock);
-    if (built)
-      gpi__release_plan(built);
-  }
+  gemmepi_status status;
+  if (gpi__load_pointer(plan->general_place))
+    return GEMMEPI_OK;
+  status = gpi__build_grouped(plan->base.context, gpi__asked_of_groups(plan), 0, NULL, &built);
+  if (!status)
+    (void)gpi__publish_plan(plan->general_place, GEMMEPI_OK, built);
   return status;
 }
 
@@ -35277,20 +35249,18 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
     return status;
   run.plan = plan;
   status = gpi__convert_grouped_arguments(gpi__asked_of_groups(plan), args, &run.arguments, &run.lists, &regions);
+  if (!status)
+    status = gpi__enter_run(context, &space, one_shot, &entry);
+  if (status)
+    return status;
 #ifndef GEMMEPI_NO_HOST
-  if (!status && context->is_host) {
-    status = gpi__check_space(context, &space, 1);
-    if (!status)
-      status = gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
+  if (context->is_host) {
+    status = gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
     if (!status)
       gpi__tell_of_rest(plan, &run.lists);
     return status;
   }
 #endif
-  if (!status)
-    status = gpi__enter_run(context, &space, one_shot, &entry);
-  if (status)
-    return status;
   status = gpi__run_grouped_on_device(&run, &space);
   gpi__leave(context, &entry);
   return status;
@@ -35438,7 +35408,7 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
 
 static const gpi__plan_row gpi__grouped_plans =
   GPI__PLAN_ROW(GEMMEPI_PLAN_GROUPED, grouped, {offsetof(gemmepi_grouped_desc, product.formula),
-    offsetof(gemmepi_grouped_desc, weighted) + sizeof(int), {0, 0}});
+    offsetof(gemmepi_grouped_desc, weighted) + sizeof(int), {0, 0}, NULL});
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__grouped_plans, context, desc, plan);
@@ -35466,30 +35436,21 @@ GPI__OPTIMIZE_LITTLE_BEGIN
  A column-major layer is the row-major one with A and B exchanged, so it is folded first (desc.h), and what a sentence says of a
  field is put back into the caller's words. */
 
-/* The tensors of a layer, the scales that go with the first seven, and what forward finds for Y in its scale's place. */
-enum {
-  GPI__L_A,
-  GPI__L_B,
-  GPI__L_Y,
-  GPI__L_PREACT,
-  GPI__L_RESIDUAL,
-  GPI__L_BEFORE, /* P of the layer before */
-  GPI__L_DY,
-  GPI__L_BIAS,
-  GPI__L_DA,
-  GPI__L_DB,
-  GPI__L_DBIAS,
-  GPI__L_SCALE_A,
-  GPI__L_SCALE_B,
-  GPI__L_SCALE_Y,
-  GPI__L_SCALE_PREACT,
-  GPI__L_SCALE_RESIDUAL,
-  GPI__L_SCALE_BEFORE,
-  GPI__L_SCALE_DY,
-  GPI__L_FOUND_SCALE_Y,
-  GPI__L_AMAX_HISTORY,
-  GPI__L_COUNT
-};
+/* The tensors of a layer, the scales that go with the first seven, and what forward finds for Y in its scale's place, a row each: what it is
+ called in args, and so in sentences. BEFORE is P of the layer before. */
+/* clang-format off */
+#define GPI__LAYER_ROWS(X) \
+  X(A, a) X(B, b) X(Y, y) X(PREACT, preact) X(RESIDUAL, residual) \
+  X(BEFORE, before->preact) X(DY, dy) X(BIAS, bias) \
+  X(DA, da) X(DB, db) X(DBIAS, dbias) \
+  X(SCALE_A, scale_a) X(SCALE_B, scale_b) X(SCALE_Y, scale_y) \
+  X(SCALE_PREACT, scale_preact) X(SCALE_RESIDUAL, scale_residual) \
+  X(SCALE_BEFORE, before->scale_preact) X(SCALE_DY, scale_dy) \
+  X(FOUND_SCALE_Y, found_scale_y) X(AMAX_HISTORY, amax_history)
+/* clang-format on */
+
+#define GPI__LAYER_NUMBER(NAME, name) GPI__L_##NAME,
+enum { GPI__LAYER_ROWS(GPI__LAYER_NUMBER) GPI__L_COUNT };
 
 /* Behind them, as pointers of a run alone, the operands of a formula, as the caller lists them, and their scales. */
 #define GPI__LAYER_OPERANDS 28 /* what the layer adds has room among those of a formula */
@@ -35501,26 +35462,12 @@ enum {
 
 #define GPI__L_SCALE_OF(tensor) (GPI__L_SCALE_A + (tensor)) /* of A to DY */
 
-static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
-        "b",
-        "y",
-        "preact",
-        "residual",
-        "before->preact",
-        "dy",
-        "bias",
-        "da",
-        "db",
-        "dbias",
-        "scale_a",
-        "scale_b",
-        "scale_y",
-        "scale_preact",
-        "scale_residual",
-        "before->scale_preact",
-        "scale_dy",
-        "found_scale_y",
-        "amax_history"};
+#define GPI__LAYER_NAME(NAME, name) #name,
+static const char *const gpi__layer_names[GPI__L_COUNT] = {GPI__LAYER_ROWS(GPI__LAYER_NAME)};
+
+/* What a column-major layer has exchanged: its own way back. */
+static const int8_t gpi__exchanged_tensors[][2] = {
+  {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
 
 #define GPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
@@ -35555,7 +35502,6 @@ typedef struct gpi__layer_task {
   int32_t exchanged; /* column-major: a here is the caller's b */
   int32_t shares_b; /* in a batch B is the same for all items: dB and dbias are sums over them */
   int32_t shares_a; /* A and dA are: dA is a sum over them */
-  int32_t shares_dbias; /* dbias is */
   int32_t has_before; /* there is a layer before */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
@@ -35718,12 +35664,12 @@ static gemmepi_status gpi__in_layers_words(gemmepi_status status, int exchanged,
 
 /* The caller's name of a tensor. */
 static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
-  static const int8_t pairs[][2] = {
-    {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
   size_t i;
-  for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
-    if (tensor == pairs[i][0] || tensor == pairs[i][1])
-      return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
+  for (i = 0; task->exchanged && i < GPI__COUNT(gpi__exchanged_tensors); i++) {
+    const int8_t *pair = gpi__exchanged_tensors[i];
+    if (tensor == pair[0] || tensor == pair[1])
+      return gpi__layer_names[pair[0] + pair[1] - tensor];
+  }
   return gpi__layer_names[tensor];
 }
 
@@ -35843,10 +35789,9 @@ static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_l
 static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
   static const struct {
     uint64_t accumulate, output;
-    const char *name;
-  } pairs[] = {{GEMMEPI_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
-        {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
-        {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
+  } pairs[] = {{GEMMEPI_ACCUMULATE_DA, GEMMEPI_LINEAR_DA},
+        {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB},
+        {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS}};
   uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
   int affine = !desc->formula && gpi__is_affine(desc->activation);
   size_t i;
@@ -35867,17 +35812,9 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
     desc->formula ? ", or an operand d_NAME" : "");
   for (i = 0; i < GPI__COUNT(pairs); i++)
     GPI__INVALID_IF(desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output),
-      "desc.flags has ACCUMULATE_%s without LINEAR_%s", pairs[i].name, pairs[i].name);
+      "desc.flags has %s without %s", gpi__flag(pairs[i].accumulate)->name, gpi__flag(pairs[i].output)->name);
   GPI__INVALID_IF(!affine && !keeps && !desc->formula,
     "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this activation needs P");
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__check_layers_list(const gemmepi_linear_desc *desc) {
-  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
-    "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count, GPI__LAYER_OPERANDS);
-  GPI__INVALID_IF(desc->operand_count && !desc->operands,
-    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
   return GEMMEPI_OK;
 }
 
@@ -35886,7 +35823,7 @@ static gemmepi_status gpi__check_list_without_formula(const gemmepi_linear_desc 
   gemmepi_status status = gpi__check_without_formula(NULL, 0, desc->formula_value, desc->formula_result);
   int i;
   if (!status)
-    status = gpi__check_layers_list(desc);
+    status = gpi__check_operand_list(desc->operands, desc->operand_count, GPI__LAYER_OPERANDS);
   for (i = 0; i < desc->operand_count && !status; i++) {
     int role = gpi__layers_role(&desc->operands[i]);
     GPI__INVALID_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
@@ -35909,7 +35846,7 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
     : desc->has_parameter ? "has_parameter" : "activation_parameter");
   GPI__INVALID_IF(desc->flags & GEMMEPI_LINEAR_RESIDUAL,
     "desc.flags has LINEAR_RESIDUAL with desc.formula: make the residual an operand of it, and add that in the text");
-  return gpi__check_layers_list(desc);
+  return gpi__check_operand_list(desc->operands, desc->operand_count, GPI__LAYER_OPERANDS);
 }
 
 /* Only a and b may be made by text. */
@@ -35933,10 +35870,8 @@ static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) 
     status = gpi__check_beside_layers_formula(desc);
   if (!status)
     status = gpi__check_layers_matrices(desc);
-  if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-    status =
-      gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
-        "GEMMEPI_COLUMN_MAJOR (1)%s", (int)desc->order, GPI__UNINITIALISED);
+  if (!status)
+    status = gpi__check_order(desc->order);
   if (status)
     return status;
   if (desc->batch < 0 || desc->batch > GPI__MAX_ELEMENTS)
@@ -35988,6 +35923,50 @@ static gemmepi_compute gpi__gradient_compute(gemmepi_compute wanted, int a, int 
   int fits = wanted == GEMMEPI_COMPUTE_TF32 ? gpi__common_dtype(a, b) == GEMMEPI_F32
         : wanted == GEMMEPI_COMPUTE_F16 && a == GEMMEPI_F16 && b == a;
   return fits ? wanted : GEMMEPI_COMPUTE_DEFAULT;
+}
+/* The matrices and vectors of a layer's steps, as descs of products take them. */
+
+/* A view of the layer as a desc takes it: of A and B that text makes what is multiplied. */
+static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor) {
+  int is_made = tensor <= GPI__L_B && task->made[tensor].formula != NULL;
+  const gpi__view *view = is_made ? &task->made[tensor].view : &task->views[tensor];
+  gemmepi_matrix matrix;
+  memset(&matrix, 0, sizeof matrix);
+  if (view->bits != 1) /* RELU's mask takes no dtype */
+    matrix.dtype = (gemmepi_dtype)view->dtype;
+  matrix.transposed = view->transposed;
+  matrix.ld = view->ld;
+  matrix.batch_stride = view->batch_stride;
+  if (tensor <= GPI__L_DY && view->scale && !is_made) {
+    matrix.scale.mode = (gemmepi_scale_mode)view->scale;
+    matrix.scale.batch_stride = task->views[GPI__L_SCALE_OF(tensor)].batch_stride;
+  }
+  return matrix;
+}
+
+static gemmepi_vector gpi__layer_vector(const gpi__layer_task *task, int tensor) {
+  gemmepi_vector vector;
+  memset(&vector, 0, sizeof vector);
+  vector.dtype = (gemmepi_dtype)task->views[tensor].dtype;
+  vector.batch_stride = task->views[tensor].batch_stride;
+  return vector;
+}
+
+/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
+static int64_t gpi__padded(int64_t length) {
+  return gpi__divide_up(length, GPI__RUN) * GPI__RUN;
+}
+
+/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
+static gemmepi_matrix gpi__g_matrix(const gpi__layer_task *task) {
+  int side_by_side = task->shares_a && task->m != 0;
+  int64_t ld = gpi__padded(side_by_side ? gpi__times(task->batch, task->n) : task->n);
+  gemmepi_matrix g = gpi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
+  if (side_by_side)
+    g.batch_stride = task->n;
+  if (task->batch <= 1)
+    g.batch_stride = 0;
+  return g;
 }
 /* The tensors of a layer, of a desc that is folded. The rules of matrices and vectors are those of the products that the layer is
  made of: each is normalised once to check them, and to take the views over. */
@@ -36099,9 +36078,10 @@ static gemmepi_status gpi__convert_read(const gemmepi_linear_desc *layer, int te
   return GEMMEPI_OK;
 }
 
-/* dY and dbias. columns: of dY, if the layer has a formula; below 0: there is no dY. */
+/* dY and dbias, and without a formula the problem of the product that makes G of P made again. columns: of dY, if the layer has a
+ formula; below 0: there is no dY. */
 static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, int64_t columns,
-  size_t alignment, gpi__layer_task *task) {
+  size_t alignment, gpi__layer_task *task, gpi__problem *g) {
   gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
   gpi__problem problem;
   gemmepi_status status;
@@ -36109,9 +36089,15 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
   desc.aux = layer->dy;
   if (!desc.aux.dtype)
     desc.aux.dtype = layer->y.dtype;
-  desc.d = gpi__dense_matrix((gemmepi_dtype)task->g_dtype, layer->m, layer->n);
+  desc.d = layer->flags & GEMMEPI_LINEAR_RECOMPUTE
+        ? gpi__g_matrix(task)
+        : gpi__dense_matrix((gemmepi_dtype)task->g_dtype, layer->m, layer->n);
+  if (layer->flags & GEMMEPI_LINEAR_BIAS)
+    desc.bias.dtype = (gemmepi_dtype)task->views[GPI__L_BIAS].dtype;
   if (layer->flags & GEMMEPI_LINEAR_DBIAS) {
     desc.epilogue |= GEMMEPI_BGRAD;
+    if (layer->flags & GEMMEPI_ACCUMULATE_DBIAS)
+      desc.epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD;
     desc.bias_grad = layer->dbias;
     if (!desc.bias_grad.dtype && layer->flags & GEMMEPI_LINEAR_BIAS)
       desc.bias_grad.dtype = (gemmepi_dtype)task->views[GPI__L_BIAS].dtype;
@@ -36127,6 +36113,7 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
   if (layer->formula)
     return columns < 0 ? GEMMEPI_OK : gpi__convert_read(layer, GPI__L_DY, columns, alignment, task);
   gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
+  *g = problem;
   return GEMMEPI_OK;
 }
 
@@ -36311,59 +36298,15 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
 }
 
 static gemmepi_status gpi__convert_gradients(const gemmepi_linear_desc *layer, int64_t columns,
-  size_t alignment, gpi__layer_task *task) {
+  size_t alignment, gpi__layer_task *task, gpi__problem *g) {
   gemmepi_status status = gpi__choose_g_dtype(layer, task);
   if (!status)
-    status = gpi__convert_upstream(layer, columns, alignment, task);
+    status = gpi__convert_upstream(layer, columns, alignment, task, g);
   if (!status && layer->flags & GEMMEPI_LINEAR_DA)
     status = gpi__convert_gradient(layer, GPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
   if (!status && layer->flags & GEMMEPI_LINEAR_DB)
     status = gpi__convert_gradient(layer, GPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
   return status;
-}
-/* The matrices and vectors of a layer's steps, as descs of products take them. */
-
-/* A view of the layer as a desc takes it: of A and B that text makes what is multiplied. */
-static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor) {
-  int is_made = tensor <= GPI__L_B && task->made[tensor].formula != NULL;
-  const gpi__view *view = is_made ? &task->made[tensor].view : &task->views[tensor];
-  gemmepi_matrix matrix;
-  memset(&matrix, 0, sizeof matrix);
-  if (view->bits != 1) /* RELU's mask takes no dtype */
-    matrix.dtype = (gemmepi_dtype)view->dtype;
-  matrix.transposed = view->transposed;
-  matrix.ld = view->ld;
-  matrix.batch_stride = view->batch_stride;
-  if (tensor <= GPI__L_DY && view->scale && !is_made) {
-    matrix.scale.mode = (gemmepi_scale_mode)view->scale;
-    matrix.scale.batch_stride = task->views[GPI__L_SCALE_OF(tensor)].batch_stride;
-  }
-  return matrix;
-}
-
-static gemmepi_vector gpi__layer_vector(const gpi__layer_task *task, int tensor) {
-  gemmepi_vector vector;
-  memset(&vector, 0, sizeof vector);
-  vector.dtype = (gemmepi_dtype)task->views[tensor].dtype;
-  vector.batch_stride = task->views[tensor].batch_stride;
-  return vector;
-}
-
-/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
-static int64_t gpi__padded(int64_t length) {
-  return gpi__divide_up(length, GPI__RUN) * GPI__RUN;
-}
-
-/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
-static gemmepi_matrix gpi__g_matrix(const gpi__layer_task *task) {
-  int side_by_side = task->shares_a && task->m != 0;
-  int64_t ld = gpi__padded(side_by_side ? gpi__times(task->batch, task->n) : task->n);
-  gemmepi_matrix g = gpi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
-  if (side_by_side)
-    g.batch_stride = task->n;
-  if (task->batch <= 1)
-    g.batch_stride = 0;
-  return g;
 }
 /* The layer before, through whose activation dA goes: what it says, and that both fit. */
 
@@ -36969,7 +36912,7 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
   int64_t columns;
   gemmepi_status status = gpi__read_formula(draft, allocator, &columns, &task->formula_uses);
   if (!status)
-    status = gpi__convert_gradients(folded, columns, alignment, task);
+    status = gpi__convert_gradients(folded, columns, alignment, task, NULL);
   return status ? status : gpi__draft_gradients(draft);
 }
 /* The formula of the layer before as that of dA's product: its gradient, in which dY is the product's value. */
@@ -37443,7 +37386,6 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
   task->shares_b = layer->batch != 1 && layer->b.batch_stride == 0;
   task->shares_a = backward && layer->batch != 1 && layer->flags & GEMMEPI_LINEAR_DA &&
         layer->a.batch_stride == 0 && layer->da.batch_stride == 0;
-  task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
   task->epilogue = layer->activation;
   task->compute = (int32_t)layer->compute;
   task->flags = backward
@@ -37563,7 +37505,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   if (!status && !layer.formula)
     status = gpi__convert_workspace_limit(&layer, task);
   if (!status && backward && !layer.formula)
-    status = gpi__convert_gradients(&layer, 0, alignment, task);
+    status = gpi__convert_gradients(&layer, 0, alignment, task, &problems->of[GPI__OF_FIRST]);
   task->operand_count = GPI__FORMULA(&layer) || made.is_given ? layer.operand_count : 0;
   if (GPI__HAS_FORMULAS && !status)
     status = gpi__convert_step_formulas(&wish, task, problems);
@@ -37770,16 +37712,25 @@ static void gpi__point_to_factors(gpi__step *step) {
   step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
 }
 
-/* A product with a formula, whose problem gpi__convert_layer has made. d: where D goes. */
-static gemmepi_status gpi__add_formula_step(gpi__linear_plan *layer, const gpi__problem *formula, int d, const char *what) {
+/* A x B, of which gpi__convert_layer has made Y or G, the problem: what that does not have of the tensors stays out. d: where D goes. */
+static gemmepi_status gpi__add_converted(gpi__linear_plan *layer, const gpi__problem *converted, int d, const char *what) {
   gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, what);
-  gpi__problem problem = *formula;
+  gpi__problem problem = *converted;
+  int aux = d == GPI__L_Y ? GPI__L_PREACT : GPI__L_DY;
   gpi__point_to_factors(step);
   step->sources[GPI__D] = (int8_t)d;
+  step->sources[GPI__BIAS] = GPI__L_BIAS;
+  step->sources[GPI__BIAS_GRAD] = GPI__L_DBIAS;
+  step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
+  step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
+  step->sources[GPI__AUX] = (int8_t)aux;
+  step->sources[GPI__SCALE_AUX] = (int8_t)GPI__L_SCALE_OF(aux);
   if (d == GPI__L_Y)
     gpi__point_to_scales_of_y(step);
   else
     problem.views[GPI__D].alignment = 256;
+  if (d == GPI__G && !problem.formula)
+    gpi__mark_g(&layer->task, &problem);
   return gpi__build_step(layer, &problem, step);
 }
 /* What backward makes its products from, and the copies of A and B whose items, or scales, do not lie as the products want them. */
@@ -37998,33 +37949,8 @@ static gemmepi_status gpi__add_pass(gpi__linear_plan *layer, const gemmepi_matri
   return status ? status : gpi__build_kernels(layer, step);
 }
 
-/* G = dY act'(A B + bias), and dbias on the way. */
-static gemmepi_status gpi__add_recomputation(gpi__linear_plan *layer, const gemmepi_matrix *g) {
-  const gpi__layer_task *task = &layer->task;
-  gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, "G");
-  gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->n, task->k, task->batch);
-  desc.compute = (gemmepi_compute)task->compute;
-  desc.epilogue = task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
-  gpi__give_parameter(task, &desc);
-  desc.a = gpi__layer_matrix(task, GPI__L_A);
-  desc.b = gpi__layer_matrix(task, GPI__L_B);
-  gpi__point_to_factors(step);
-  if (task->flags & GEMMEPI_LINEAR_BIAS) {
-    desc.epilogue |= GEMMEPI_BIAS;
-    desc.bias = gpi__layer_vector(task, GPI__L_BIAS);
-    step->sources[GPI__BIAS] = GPI__L_BIAS;
-  }
-  desc.aux = gpi__layer_matrix(task, GPI__L_DY);
-  desc.d = *g;
-  step->sources[GPI__AUX] = GPI__L_DY;
-  step->sources[GPI__D] = GPI__G;
-  step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_DY;
-  gpi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
-  return gpi__build_product_step(layer, step, &desc);
-}
-
-/* formula: the problem of what makes G, where the layer has one. */
-static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *formula, gpi__factors *factors) {
+/* converted: the problem of what makes G, where that is a product or a formula. */
+static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *converted, gpi__factors *factors) {
   const gpi__layer_task *task = &layer->task;
   int64_t elements;
   factors->g = gpi__g_matrix(task);
@@ -38042,10 +37968,9 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
   if (gpi__has_own_formula(task) ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
     layer->temporary_bytes[0] =
       gpi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
-  if (gpi__has_own_formula(task))
-    return gpi__writes_nothing(formula) ? GEMMEPI_OK : gpi__add_formula_step(layer, formula, GPI__G, "G");
-  return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gpi__add_recomputation(layer, &factors->g)
-        : gpi__add_pass(layer, &factors->g);
+  if (!gpi__has_own_formula(task) && !(task->flags & GEMMEPI_LINEAR_RECOMPUTE))
+    return gpi__add_pass(layer, &factors->g);
+  return gpi__writes_nothing(converted) ? GEMMEPI_OK : gpi__add_converted(layer, converted, GPI__G, "G");
 }
 
 /* >>gradients */
@@ -38226,23 +38151,6 @@ static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__la
 }
 /* Plans of layers: forward's one step, and workspace. */
 
-static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__layer_problems *problems) {
-  const gpi__problem *problem = &problems->of[GPI__OF_FIRST];
-  gpi__step *step;
-  if (gpi__has_own_formula(&layer->task))
-    return gpi__add_formula_step(layer, problem, GPI__L_Y, "Y");
-  step = gpi__new_step(layer, GPI__STEP_PRODUCT, "Y");
-  gpi__point_to_factors(step);
-  gpi__point_to_scales_of_y(step);
-  step->sources[GPI__D] = GPI__L_Y;
-  step->sources[GPI__BIAS] = GPI__L_BIAS;
-  step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
-  step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
-  step->sources[GPI__AUX] = GPI__L_PREACT;
-  step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_PREACT;
-  return gpi__build_step(layer, problem, step);
-}
-
 /* The plan's task has references of its own: one-shot calls find the plan by it. */
 static void gpi__drop_plans_formulas(const gpi__linear_plan *layer) {
   int i;
@@ -38333,7 +38241,7 @@ static gemmepi_status gpi__build_steps(gemmepi_context *context, const gpi__laye
   if (!layer)
     return GEMMEPI_OUT_OF_MEMORY;
   return gpi__finish_layer(layer, gpi__is_backward(task) ? gpi__build_backward(layer, problems)
-    : gpi__build_forward(layer, problems), result);
+    : gpi__add_converted(layer, &problems->of[GPI__OF_FIRST], GPI__L_Y, "Y"), result);
 }
 /* Backward by blocks of rows, of a layer whose formula assigns no d: each block is a backward of a layer with fewer rows, and has G in the same
  workspace. The first block writes what is a sum over rows, the others add to it. */
@@ -38535,32 +38443,24 @@ static const gemmepi_linear_args *gpi__args_of_operands(const gpi__layer_task *t
   return gpi__has_befores_formula(task) ? args->before : args;
 }
 
+/* As args has them, of which before is not NULL. */
+static void gpi__list_tensors_of_layer(const gemmepi_linear_args *args, void **pointers) {
+#define GPI__LAYER_POINTER(NAME, name) args->name,
+  const void *const all[] = {GPI__LAYER_ROWS(GPI__LAYER_POINTER)};
+  memcpy(pointers, all, sizeof all);
+}
+
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args, void *pointers[GPI__L_ALL]) {
-  int swap = task->exchanged;
   const gemmepi_linear_args *of_operands = gpi__args_of_operands(task, args);
-  const void *inputs[GPI__L_COUNT];
-  inputs[GPI__L_A] = swap ? args->b : args->a;
-  inputs[GPI__L_B] = swap ? args->a : args->b;
-  inputs[GPI__L_Y] = args->y;
-  inputs[GPI__L_PREACT] = args->preact;
-  inputs[GPI__L_RESIDUAL] = args->residual;
-  inputs[GPI__L_BEFORE] = args->before ? args->before->preact : NULL;
-  inputs[GPI__L_DY] = args->dy;
-  inputs[GPI__L_BIAS] = args->bias;
-  inputs[GPI__L_DA] = swap ? args->db : args->da;
-  inputs[GPI__L_DB] = swap ? args->da : args->db;
-  inputs[GPI__L_DBIAS] = args->dbias;
-  inputs[GPI__L_SCALE_A] = swap ? args->scale_b : args->scale_a;
-  inputs[GPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
-  inputs[GPI__L_SCALE_Y] = args->scale_y;
-  inputs[GPI__L_SCALE_PREACT] = args->scale_preact;
-  inputs[GPI__L_SCALE_RESIDUAL] = args->scale_residual;
-  inputs[GPI__L_SCALE_BEFORE] = args->before ? args->before->scale_preact : NULL;
-  inputs[GPI__L_SCALE_DY] = args->scale_dy;
-  inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
-  inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
+  gemmepi_linear_args given = *args, none;
+  size_t i;
+  memset(&none, 0, sizeof none);
+  if (!args->before)
+    given.before = &none;
   memset(pointers, 0, GPI__L_ALL * sizeof(void *));
-  memcpy(pointers, inputs, sizeof inputs);
+  gpi__list_tensors_of_layer(&given, pointers);
+  for (i = 0; task->exchanged && i < GPI__COUNT(gpi__exchanged_tensors); i++)
+    gpi__exchange(&pointers[gpi__exchanged_tensors[i][0]], &pointers[gpi__exchanged_tensors[i][1]]);
   if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operands)
     memcpy(&pointers[GPI__L_OPERANDS], of_operands->operands, (size_t)task->operand_count * sizeof(void *));
   if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operand_scales)
@@ -38591,28 +38491,29 @@ static int gpi__next_pointer(const gpi__layer_task *task, int t) {
   return t < GPI__L_OPERAND_SCALES + task->operand_count ? t : (int)GPI__L_ALL;
 }
 
-/* The flag with which a layer has a tensor, in the caller's words. */
-typedef struct gpi__layers_flag {
-  int tensor;
-  uint64_t bit;
-  const char *name;
-} gpi__layers_flag;
+/* The flag with which a layer has a tensor; 0: the layer has it in any case. */
+static uint64_t gpi__flag_of_tensor(int tensor) {
+  static const struct {
+    int tensor;
+    uint64_t flag;
+  } rows[] = {{GPI__L_PREACT, GEMMEPI_LINEAR_SAVED},
+        {GPI__L_BIAS, GEMMEPI_LINEAR_BIAS},
+        {GPI__L_RESIDUAL, GEMMEPI_LINEAR_RESIDUAL},
+        {GPI__L_DBIAS, GEMMEPI_LINEAR_DBIAS},
+        {GPI__L_DA, GEMMEPI_LINEAR_DA},
+        {GPI__L_DB, GEMMEPI_LINEAR_DB}};
+  size_t i;
+  for (i = 0; i < GPI__COUNT(rows); i++)
+    if (rows[i].tensor == tensor)
+      return rows[i].flag;
+  return 0;
+}
 
-/* NULL: the layer has the tensor in any case. */
-static const gpi__layers_flag *gpi__flag_of_tensor(const gpi__layer_task *task, int tensor) {
-  static const gpi__layers_flag flags[] = {{GPI__L_PREACT, GEMMEPI_LINEAR_SAVED, "LINEAR_SAVED"},
-        {GPI__L_RESIDUAL, GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL"},
-        {GPI__L_BIAS, GEMMEPI_LINEAR_BIAS, "LINEAR_BIAS"},
-        {GPI__L_DBIAS, GEMMEPI_LINEAR_DBIAS, "LINEAR_DBIAS"},
-        {GPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DA"},
-        {GPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DB"},
-        {GPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DB"}, /* exchanged */
-        {GPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DA"}};
-  size_t i, first = task->exchanged && (tensor == GPI__L_DA || tensor == GPI__L_DB) ? 6 : 0;
-  for (i = first; i < GPI__COUNT(flags); i++)
-    if (flags[i].tensor == tensor)
-      return &flags[i];
-  return NULL;
+/* What the caller calls that flag. */
+static const char *gpi__callers_flag(const gpi__layer_task *task, uint64_t flag) {
+  if (task->exchanged)
+    flag = gpi__exchange_bits(flag, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
+  return gpi__flag(flag)->name;
 }
 
 /* Whether only the other direction takes it, so that this one lets it be. */
@@ -38630,14 +38531,15 @@ static int gpi__is_of_other_direction(const gpi__layer_task *task, int tensor) {
 /* Refuses a pointer that is given without its flag or scale mode. */
 static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int tensor, const void *pointer) {
   int of = tensor >= GPI__L_SCALE_A && tensor <= GPI__L_SCALE_DY ? tensor - GPI__L_SCALE_A : tensor;
-  const gpi__layers_flag *flag = gpi__flag_of_tensor(task, of);
+  uint64_t flag = gpi__flag_of_tensor(of);
   const char *name = gpi__layer_name(task, tensor);
   GPI__INVALID_IF(task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY),
     "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL", name, pointer, name);
   GPI__INVALID_IF(task->outputs && of == GPI__L_PREACT,
     "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL", name, pointer, name);
-  GPI__INVALID_IF(flag && !(task->flags & flag->bit),
-    "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name, pointer, flag->name, name);
+  GPI__INVALID_IF(flag && !(task->flags & flag),
+    "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
+    pointer, gpi__callers_flag(task, flag), name);
   GPI__INVALID_IF(tensor >= GPI__L_FOUND_SCALE_Y && !gpi__layer_has(task, tensor),
     "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name, pointer,
     tensor == GPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
@@ -38689,11 +38591,11 @@ static gemmepi_status gpi__judge_layer(const gpi__regions *regions, const gpi__r
 }
 
 static gemmepi_status gpi__refuse_lacking(const gpi__layer_task *task, int t) {
-  const gpi__layers_flag *flag = gpi__flag_of_tensor(task, t);
+  uint64_t flag = gpi__flag_of_tensor(t);
   char room[128];
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it%s%s",
     gpi__layer_pointers_name(task, t, room), gpi__is_backward(task) ? "backward" : "forward",
-    flag ? ", as desc.flags has " : "", flag ? flag->name : "");
+    flag ? ", as desc.flags has " : "", flag ? gpi__callers_flag(task, flag) : "");
 }
 
 /* Lists what a pointer leads to. What one direction alone takes may be there in the other; what the layer has not may be there in
@@ -39000,16 +38902,12 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
     return status;
   run.layer = layer;
   status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
-  if (!status && context->is_host) {
-    status = gpi__check_space(context, &space, 1);
-    return status
-        ? status
-        : gpi__launch_on_host(context, &space, gpi__all_temporaries(layer), gpi__run_steps, &run);
-  }
   if (!status)
     status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)
     return status;
+  if (context->is_host)
+    return gpi__launch_on_host(context, &space, gpi__all_temporaries(layer), gpi__run_steps, &run);
   status = gpi__run_layer_on_device(&run, &space);
   gpi__leave(context, &entry);
   return status;
@@ -40102,8 +40000,6 @@ static gemmepi_status gpi__check_network_desc(const gemmepi_network_desc *given,
 static gemmepi_status gpi__check_networks_width(const gpi__kept_formula *kept, int i, int64_t width) {
   const gpi__formula *formula = kept->placed.formula;
   int64_t columns = gpi__columns_of_width(formula, width, formula->operands[GPI__RESULT].width);
-  GPI__INVALID_IF(!formula->operands[GPI__RESULT].used,
-    "desc.layers[%d].formula does not assign d, which is the layer's output", i);
   GPI__UNSUPPORTED_IF(columns != width, "desc.layers[%d].formula makes %lld columns, but desc.layers[%d].width is %lld: "
     "a layer of a network keeps its width", i, (long long)columns, i, (long long)width);
   return GEMMEPI_OK;
@@ -40787,15 +40683,12 @@ static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *giv
   memset(&run, 0, sizeof run);
   run.network = network;
   status = gpi__convert_network_pointers(network, args, &run.at, &regions);
-  if (!status && context->is_host) {
-    status = gpi__check_space(context, &space, 1);
-    return status ? status
-        : gpi__launch_on_host(context, &space, gpi__between_layers(network), gpi__run_by_layers, &run);
-  }
   if (!status)
     status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)
     return status;
+  if (context->is_host)
+    return gpi__launch_on_host(context, &space, gpi__between_layers(network), gpi__run_by_layers, &run);
   status = gpi__run_network_on_device(&run, &space);
   gpi__leave(context, &entry);
   return status;
@@ -40892,26 +40785,21 @@ static int gpi__add_layer_to_key(gpi__text_key *key, const gemmepi_network_layer
   return fits;
 }
 
-/* A call as bytes, as gpi__make_text_key's: what its plan is found by without a text being parsed. */
-static void gpi__make_network_key(gpi__text_key *key, int64_t tag, const gemmepi_network_desc *desc) {
-  gemmepi_network_desc bare;
-  int i, fits = desc && desc->layers && desc->layer_count > 0 && desc->layer_count <= GPI__NETWORK_LAYERS;
-  key->size = 0;
-  if (!fits)
-    return;
-  bare = *desc;
+/* A call's desc as bytes: what its plan is found by without a text being parsed. */
+static int gpi__add_network_to_key(gpi__text_key *key, const void *given) {
+  const gemmepi_network_desc *desc = (const gemmepi_network_desc *)given;
+  gemmepi_network_desc bare = *desc;
+  int i, fits = desc->layers && desc->layer_count > 0 && desc->layer_count <= GPI__NETWORK_LAYERS;
   bare.layers = NULL;
   bare.input_formula = NULL;
-  fits = gpi__add_to_key(key, &tag, sizeof tag) && gpi__add_to_key(key, &bare, sizeof bare) &&
-     gpi__add_text_to_key(key, desc->input_formula);
+  fits = fits && gpi__add_to_key(key, &bare, sizeof bare) && gpi__add_text_to_key(key, desc->input_formula);
   for (i = 0; fits && i < desc->layer_count; i++)
     fits = gpi__add_layer_to_key(key, &desc->layers[i]);
-  if (!fits)
-    key->size = 0;
+  return fits;
 }
 
-/* A plan that is kept is found by its task. */
-static gemmepi_status gpi__make_network_of_task(const gpi__wish *wish, gemmepi_plan **plan) {
+/* A plan that is kept is found by its task, too. */
+static gemmepi_status gpi__make_network(const gpi__wish *wish, gemmepi_plan **plan) {
   gemmepi_context *context = wish->context;
   gpi__network_task *task = (gpi__network_task *)gpi__new(&context->allocator, sizeof *task);
   gemmepi_network_desc desc;
@@ -40925,23 +40813,6 @@ static gemmepi_status gpi__make_network_of_task(const gpi__wish *wish, gemmepi_p
   else if (!status)
     status = gpi__keep_built(wish, task, gpi__network_task_size(task), gpi__build_network(context, &desc, task, plan), plan);
   gpi__delete(&context->allocator, task);
-  return status;
-}
-
-/* And by its texts. */
-static gemmepi_status gpi__make_network(const gpi__wish *wish, gemmepi_plan **plan) {
-  gpi__text_key key;
-  gemmepi_status status;
-  key.size = 0;
-  if (wish->is_kept)
-    gpi__make_network_key(&key, 2 * GPI__NETWORK_BACKWARD - (int64_t)wish->kind, (const gemmepi_network_desc *)wish->desc);
-  if (key.size && gpi__is_found(wish, key.bytes, key.size, plan))
-    return GEMMEPI_OK;
-  status = gpi__make_network_of_task(wish, plan);
-  if (!status && key.size) {
-    gpi__add(&(*plan)->references, 1);
-    gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
-  }
   return status;
 }
 
@@ -40962,10 +40833,10 @@ static gemmepi_status gpi__measure_network(const gemmepi_plan *plan, const gemme
   return status;
 }
 
-/* Forward, and backward. Texts are in arrays, where the shell does not look. */
+/* Forward, and backward. */
 static const gpi__plan_row gpi__network_plans[2] = {
-  GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK, network, {0, 0, {0, 0}}),
-  GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK_BACKWARD, network, {0, 0, {0, 0}})};
+  GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK, network, {0, 0, {0, 0}, gpi__add_network_to_key}),
+  GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK_BACKWARD, network, {0, 0, {0, 0}, gpi__add_network_to_key})};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__network_plans[0], context, desc, plan);

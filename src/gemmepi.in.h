@@ -235,8 +235,8 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
 #include "linear/desc.h"
-#include "linear/tensors.h"
 #include "linear/matrices.h"
+#include "linear/tensors.h"
 #include "linear/before.h"
 #include "linear/formula.h"
 #include "linear/before_formula.h"

@@ -36,7 +36,7 @@ typedef struct gpi__library_row {
     gpi__library_file files[4];
     gpi__places places[3];
     const gpi__symbol *symbols;
-    size_t symbol_count;
+    size_t symbol_count, size;             /* size: of the struct of functions                         */
     int (*version)(const void *functions); /* 0: it does not tell; NULL: not asked                     */
     int version_unit;                      /* what one major version counts in the version's number    */
     int follows_driver;                    /* 1: newest_major holds                                    */
@@ -186,6 +186,7 @@ static const gpi__library_row gpi__driver_row = {"cuda",
                                                  GPI__PLACES_DRIVER,
                                                  gpi__driver_symbols,
                                                  GPI__COUNT(gpi__driver_symbols),
+                                                 sizeof(gpi__driver),
                                                  gpi__driver_version_of,
                                                  1000,
                                                  0,
@@ -200,6 +201,7 @@ static const gpi__library_row gpi__nvrtc_row = {
     GPI__PLACES_TOOLKIT,
     gpi__nvrtc_symbols,
     GPI__COUNT(gpi__nvrtc_symbols),
+    sizeof(gpi__nvrtc),
     gpi__nvrtc_version_of,
     1000,
     1,
@@ -214,6 +216,7 @@ static const gpi__library_row gpi__cublaslt_row = {
     GPI__PLACES_TOOLKIT,
     gpi__cublaslt_symbols,
     GPI__COUNT(gpi__cublaslt_symbols),
+    sizeof(gpi__cublaslt),
     gpi__cublaslt_version_of,
     10000,
     1,

@@ -275,17 +275,19 @@ static gemmepi_status gpi__library_not_found(const gpi__search *search) {
 }
 
 /* Fills the struct of functions, sets *library (NULL: the resolver has it all) and *version (0: not asked). file, if
-   not NULL, has room for GPI__PATH_SIZE bytes and gets the file's path. Unless that succeeds, the functions have
-   no meaning. */
+   not NULL, has room for GPI__PATH_SIZE bytes and gets the file's path. Unless that succeeds, all of the struct is 0. */
 static gemmepi_status gpi__load_library(const gpi__loader *loader, const gpi__library_row *row,
                                         void *functions, void **library, int *version, char *file) {
     gpi__search search;
     memset(&search, 0, sizeof search);
+    memset(functions, 0, row->size);
     search.loader = loader;
     search.row = row;
     search.functions = functions;
-    if (!gpi__find_library(&search) && !gpi__resolve_without_library(&search))
+    if (!gpi__find_library(&search) && !gpi__resolve_without_library(&search)) {
+        memset(functions, 0, row->size);
         return gpi__library_not_found(&search);
+    }
     *library = search.library;
     *version = search.version;
     if (file)
@@ -300,12 +302,7 @@ static gemmepi_status gpi__load_library(const gpi__loader *loader, const gpi__li
 /* Each takes a struct of any content. On failure it is all zero, the status LIBRARY_NOT_FOUND. Not for two threads on
    the same struct at once. */
 static gemmepi_status gpi__load_driver(const gpi__loader *loader, gpi__driver *driver) {
-    gemmepi_status status;
-    memset(driver, 0, sizeof *driver);
-    status = gpi__load_library(loader, &gpi__driver_row, driver, &driver->library, &driver->version, NULL);
-    if (status != GEMMEPI_OK)
-        memset(driver, 0, sizeof *driver);
-    return status;
+    return gpi__load_library(loader, &gpi__driver_row, driver, &driver->library, &driver->version, NULL);
 }
 
 static void gpi__unload_driver(gpi__driver *driver) {
@@ -315,12 +312,9 @@ static void gpi__unload_driver(gpi__driver *driver) {
 
 static gemmepi_status gpi__load_nvrtc(const gpi__loader *loader, gpi__nvrtc *nvrtc) {
     char file[GPI__PATH_SIZE], reason[200];
-    gemmepi_status status;
-    memset(nvrtc, 0, sizeof *nvrtc);
-    status = gpi__load_library(loader, &gpi__nvrtc_row, nvrtc, &nvrtc->library, &nvrtc->version, file);
-    if (status != GEMMEPI_OK)
-        memset(nvrtc, 0, sizeof *nvrtc);
-    else if (nvrtc->library)
+    gemmepi_status status =
+        gpi__load_library(loader, &gpi__nvrtc_row, nvrtc, &nvrtc->library, &nvrtc->version, file);
+    if (!status && nvrtc->library)
         nvrtc->builtins = gpi__open_builtins(file, nvrtc->version, reason, sizeof reason);
     return status;
 }
@@ -332,12 +326,7 @@ static void gpi__unload_nvrtc(gpi__nvrtc *nvrtc) {
 }
 
 static gemmepi_status gpi__load_cublaslt(const gpi__loader *loader, gpi__cublaslt *lt) {
-    gemmepi_status status;
-    memset(lt, 0, sizeof *lt);
-    status = gpi__load_library(loader, &gpi__cublaslt_row, lt, &lt->library, &lt->version, NULL);
-    if (status != GEMMEPI_OK)
-        memset(lt, 0, sizeof *lt);
-    return status;
+    return gpi__load_library(loader, &gpi__cublaslt_row, lt, &lt->library, &lt->version, NULL);
 }
 
 static void gpi__unload_cublaslt(gpi__cublaslt *lt) {

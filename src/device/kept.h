@@ -80,6 +80,21 @@ static gemmepi_status gpi__finish_plan(gemmepi_plan *plan, gemmepi_status status
     return status;
 }
 
+/* Puts a plan that was built into a place of another one, where runs find it, unless another thread has filled that; else releases it.
+   Whether it is there. */
+static int gpi__publish_plan(gpi__atomic_pointer *place, gemmepi_status status, gemmepi_plan *plan) {
+    gemmepi_context *context = plan->context;
+    int is_first;
+    gpi__lock(&context->lock);
+    is_first = !status && !gpi__load_pointer(place);
+    if (is_first)
+        gpi__publish_pointer(place, plan);
+    gpi__unlock(&context->lock);
+    if (!is_first)
+        gpi__release_plan(plan);
+    return is_first;
+}
+
 static void gpi__consider_oldest(void *user, gpi__map_entry *entry) {
     gpi__map_entry **oldest = (gpi__map_entry **)user;
     if (!*oldest || ((gemmepi_plan *)entry->value)->last_used < ((gemmepi_plan *)(*oldest)->value)->last_used)

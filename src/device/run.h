@@ -42,10 +42,14 @@ static gemmepi_status gpi__check_space(gemmepi_context *context, const gpi__spac
     return status ? status : gpi__check_regions(space->regions);
 }
 
-/* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
+/* Looks at the run's memory and makes the context current, until gpi__leave; the host has nothing to leave. asks: whether the device reaches
+   each pointer, which takes the driver a microsecond for each. */
 static gemmepi_status gpi__enter_run(gemmepi_context *context, const gpi__space *space, int asks,
                                      gpi__entry *entry) {
-    gemmepi_status status = gpi__enter(context, entry);
+    gemmepi_status status;
+    if (context->is_host)
+        return gpi__check_space(context, space, 1);
+    status = gpi__enter(context, entry);
     if (status)
         return status;
     status = gpi__check_space(context, space, asks || context->check_pointers);

@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_ELEMENTWISE_FORMULA_REGIONS_H
 #define GEMMEPI_ELEMENTWISE_FORMULA_REGIONS_H
 
-#include "../problem/arguments.h"
+#include "../problem/formula_arguments.h"
 #include "../problem/elementwise_formula.h"
 #include "regions.h"
 
@@ -38,54 +38,31 @@ static gemmepi_status gpi__judge_formula(const gpi__regions *regions, const gpi_
         "is not read through left, right, even or odd");
 }
 
-/* Looks at the pointer that was listed last: it is there exactly where it is wanted, else it is not listed. */
-static gemmepi_status gpi__check_last(gpi__regions *regions, int is_wanted, size_t alignment) {
-    /* what wants it, and does not */
-    static const char *const whys[3][2] = {
-        {"the formula has it, and its tensor an element", "the plan has no such tensor"},
-        {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
-        {"desc has amax for it", "desc has no amax for it"}};
-    const gpi__region *region = &regions->list[regions->count - 1];
-    const char *name;
-    char room[128];
-    if (is_wanted == (region->pointer != NULL) && ((uintptr_t)region->pointer & (alignment - 1)) == 0) {
-        regions->count -= !is_wanted;
-        return GEMMEPI_OK;
-    }
-    name = regions->name(regions->owner, region, room);
-    GPI__INVALID_IF(is_wanted != (region->pointer != NULL), "%s is %s, but %s", name,
-                    is_wanted ? "NULL" : "given", whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
-    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
-                     region->pointer, (int)alignment,
-                     gpi__is_tensor(region) ? "the size of an element, or desc.alignment, 16 by default"
-                                            : "the size of an element");
-}
-
 /* The tensor of an operand, or y, its scale and its amax. */
 static gemmepi_status gpi__add_tensor_regions(const gpi__formula_task *task, int i,
                                               const gpi__reach_of *reach, void *const *pointers,
                                               const gemmepi_elementwise_args *args, gpi__regions *regions) {
     const gpi__formula_operand *operand = &task->placed.formula->operands[i];
     const gpi__placed_operand *place = &task->placed.operands[i];
-    size_t size = gpi__dtype((gemmepi_dtype)operand->dtype)->size;
+    int size = (int)gpi__dtype((gemmepi_dtype)operand->dtype)->size, number = (int)sizeof(float);
     gemmepi_status status = GEMMEPI_OK;
     if (task->has_tensor[i] && !operand->output && !operand->used)
         return GEMMEPI_OK; /* not looked at */
     if (!task->has_tensor[i] || reach->low != reach->high || pointers[i]) {
         gpi__add_tensor(regions, i, operand->output, pointers[i], reach);
         status = gpi__check_last(regions, task->has_tensor[i],
-                                 size > (size_t)task->alignment ? size : (size_t)task->alignment);
+                                 size > task->alignment ? size : task->alignment, size);
     }
     if (status || i == GPI__RESULT)
         return status;
     gpi__add_region(regions, GPI__OF_SCALES, i, 0, args->operand_scales ? args->operand_scales[i] : NULL,
                     sizeof(float));
-    status = gpi__check_last(regions, place->scale && operand->used, sizeof(float));
+    status = gpi__check_last(regions, place->scale && operand->used, number, number);
     if (status)
         return status;
     gpi__add_region(regions, GPI__OF_AMAX, i, 1, args->operand_amax ? args->operand_amax[i] : NULL,
                     sizeof(float));
-    return gpi__check_last(regions, place->amax && operand->used, sizeof(float));
+    return gpi__check_last(regions, place->amax && operand->used, number, number);
 }
 
 /* A number is read now: its memory is the host's. */
@@ -111,19 +88,17 @@ static gemmepi_status gpi__check_number(const gpi__formula_task *task, int i, co
 
 /* Of args what a formula does not take. */
 static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_args *args) {
-    const char *name = args->a                    ? "a"
-                       : args->b                  ? "b"
-                       : args->w                  ? "w"
-                       : args->dy                 ? "dy"
-                       : args->da                 ? "da"
-                       : args->db                 ? "db"
-                       : args->dw                 ? "dw"
-                       : args->scale              ? "scale"
+    const char *name = args->scale                ? "scale"
                        : args->y_scale            ? "y_scale"
                        : args->amax               ? "amax"
-                       : args->y_transposed       ? "y_transposed"
                        : args->y_transposed_scale ? "y_transposed_scale"
                                                   : NULL;
+    void *pointers[GPI__TENSORS];
+    int t;
+    gpi__list_pointers_of(args, pointers);
+    for (t = 0; t < GPI__TENSORS; t++)
+        if (pointers[t] && t != GPI__OUT_Y)
+            name = gpi__tensor_names[t];
     GPI__INVALID_IF(args->weight < 0 || args->weight > 0 || args->weight != args->weight,
                     "args.weight is %g, but a formula has none: leave it 0", args->weight);
     if (!name)

@@ -4,20 +4,6 @@
 
 #include "pointers.h"
 
-static void gpi__list_pointers_of(const gemmepi_elementwise_args *args, void *pointers[GPI__TENSORS]) {
-    const void *inputs[GPI__OUT_Y];
-    inputs[GPI__IN_A] = args->a;
-    inputs[GPI__IN_B] = args->b;
-    inputs[GPI__IN_W] = args->w;
-    inputs[GPI__IN_DY] = args->dy;
-    memcpy(pointers, inputs, sizeof inputs);
-    pointers[GPI__OUT_Y] = args->y;
-    pointers[GPI__OUT_DA] = args->da;
-    pointers[GPI__OUT_DB] = args->db;
-    pointers[GPI__OUT_DW] = args->dw;
-    pointers[GPI__OUT_Y_TRANSPOSED] = args->y_transposed;
-}
-
 /* A run of a plan, once its pointers have been looked at: of tensors, or of a formula's operands. */
 typedef struct gpi__elementwise_run {
     const gpi__elementwise_plan *plan;
@@ -99,16 +85,14 @@ static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void 
     if (!one_shot)
         gpi__list_args(plan, args, listed);
     status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
-#ifndef GEMMEPI_NO_HOST
-    if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
-        status = gpi__check_space(context, &space, 1);
-        return status ? status : gpi__run_elementwise_on_host(plan, args, pointers);
-    }
-#endif
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)
         return status;
+#ifndef GEMMEPI_NO_HOST
+    if (context->is_host)
+        return gpi__run_elementwise_on_host(plan, args, pointers);
+#endif
     status = gpi__launch_in(context, &space, plan->workspace_size, gpi__launch_elementwise, &run);
     gpi__leave(context, &entry);
     return status;

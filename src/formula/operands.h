@@ -230,18 +230,21 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
         i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
 }
 
+/* desc.operands and desc.operand_count of any desc: at most `most` of them. */
+static gemmepi_status gpi__check_operand_list(const gemmepi_operand *operands, int count, int most) {
+    GPI__INVALID_IF(count < 0 || count > most, "desc.operand_count is %d; accepted are 0 to %d", count, most);
+    GPI__INVALID_IF(count && !operands, "desc.operands is NULL, but desc.operand_count is %d", count);
+    return GEMMEPI_OK;
+}
+
 /* All that can be said without the text. */
 static gemmepi_status gpi__check_formula_desc(const gpi__formula_desc *desc) {
-    gemmepi_status status = GEMMEPI_OK;
+    gemmepi_status status =
+        gpi__check_operand_list(desc->operands, desc->operand_count, GPI__FORMULA_OPERANDS);
     const char *who, *value_field = desc->value_field ? desc->value_field : "formula_value";
     int i;
     GPI__INVALID_IF(!desc->text, "desc.formula is NULL");
-    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
-                    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count,
-                    GPI__FORMULA_OPERANDS);
-    GPI__INVALID_IF(desc->operand_count && !desc->operands,
-                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
-    if (!desc->without_value)
+    if (!status && !desc->without_value)
         status = gpi__check_given_name(value_field, -1, gpi__value_name(desc));
     if (!status && !desc->without_result)
         status = gpi__check_given_name("formula_result", -1, gpi__result_name(desc));

@@ -27,7 +27,8 @@ static const gpi__plan_row gpi__grouped_plans =
     GPI__PLAN_ROW(GEMMEPI_PLAN_GROUPED, grouped,
                   {offsetof(gemmepi_grouped_desc, product.formula),
                    offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
-                   {0, 0}});
+                   {0, 0},
+                   NULL});
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                                 gemmepi_plan **plan) {

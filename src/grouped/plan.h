@@ -479,20 +479,13 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
 
 /* The plan for runs with alpha or C, if it is not there yet. */
 static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
-    gemmepi_context *context = plan->base.context;
     gemmepi_plan *built = NULL;
-    gemmepi_status status = GEMMEPI_OK;
-    if (!gpi__load_pointer(plan->general_place)) {
-        status = gpi__build_grouped(context, gpi__asked_of_groups(plan), 0, NULL, &built);
-        gpi__lock(&context->lock);
-        if (!status && !gpi__load_pointer(plan->general_place)) {
-            gpi__publish_pointer(plan->general_place, built);
-            built = NULL;
-        }
-        gpi__unlock(&context->lock);
-        if (built)
-            gpi__release_plan(built);
-    }
+    gemmepi_status status;
+    if (gpi__load_pointer(plan->general_place))
+        return GEMMEPI_OK;
+    status = gpi__build_grouped(plan->base.context, gpi__asked_of_groups(plan), 0, NULL, &built);
+    if (!status)
+        (void)gpi__publish_plan(plan->general_place, GEMMEPI_OK, built);
     return status;
 }
 

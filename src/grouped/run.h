@@ -215,20 +215,18 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
     run.plan = plan;
     status = gpi__convert_grouped_arguments(gpi__asked_of_groups(plan), args, &run.arguments, &run.lists,
                                             &regions);
+    if (!status)
+        status = gpi__enter_run(context, &space, one_shot, &entry);
+    if (status)
+        return status;
 #ifndef GEMMEPI_NO_HOST
-    if (!status && context->is_host) {
-        status = gpi__check_space(context, &space, 1);
-        if (!status)
-            status = gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
+    if (context->is_host) {
+        status = gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
         if (!status)
             gpi__tell_of_rest(plan, &run.lists);
         return status;
     }
 #endif
-    if (!status)
-        status = gpi__enter_run(context, &space, one_shot, &entry);
-    if (status)
-        return status;
     status = gpi__run_grouped_on_device(&run, &space);
     gpi__leave(context, &entry);
     return status;

@@ -51,33 +51,8 @@ static gemmepi_status gpi__add_pass(gpi__linear_plan *layer, const gemmepi_matri
     return status ? status : gpi__build_kernels(layer, step);
 }
 
-/* G = dY act'(A B + bias), and dbias on the way. */
-static gemmepi_status gpi__add_recomputation(gpi__linear_plan *layer, const gemmepi_matrix *g) {
-    const gpi__layer_task *task = &layer->task;
-    gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, "G");
-    gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->n, task->k, task->batch);
-    desc.compute = (gemmepi_compute)task->compute;
-    desc.epilogue = task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
-    gpi__give_parameter(task, &desc);
-    desc.a = gpi__layer_matrix(task, GPI__L_A);
-    desc.b = gpi__layer_matrix(task, GPI__L_B);
-    gpi__point_to_factors(step);
-    if (task->flags & GEMMEPI_LINEAR_BIAS) {
-        desc.epilogue |= GEMMEPI_BIAS;
-        desc.bias = gpi__layer_vector(task, GPI__L_BIAS);
-        step->sources[GPI__BIAS] = GPI__L_BIAS;
-    }
-    desc.aux = gpi__layer_matrix(task, GPI__L_DY);
-    desc.d = *g;
-    step->sources[GPI__AUX] = GPI__L_DY;
-    step->sources[GPI__D] = GPI__G;
-    step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_DY;
-    gpi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
-    return gpi__build_product_step(layer, step, &desc);
-}
-
-/* formula: the problem of what makes G, where the layer has one. */
-static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *formula,
+/* converted: the problem of what makes G, where that is a product or a formula. */
+static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *converted,
                                    gpi__factors *factors) {
     const gpi__layer_task *task = &layer->task;
     int64_t elements;
@@ -96,10 +71,9 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
     if (gpi__has_own_formula(task) ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
         layer->temporary_bytes[0] =
             gpi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
-    if (gpi__has_own_formula(task))
-        return gpi__writes_nothing(formula) ? GEMMEPI_OK : gpi__add_formula_step(layer, formula, GPI__G, "G");
-    return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gpi__add_recomputation(layer, &factors->g)
-                                                  : gpi__add_pass(layer, &factors->g);
+    if (!gpi__has_own_formula(task) && !(task->flags & GEMMEPI_LINEAR_RECOMPUTE))
+        return gpi__add_pass(layer, &factors->g);
+    return gpi__writes_nothing(converted) ? GEMMEPI_OK : gpi__add_converted(layer, converted, GPI__G, "G");
 }
 
 /* >>gradients */

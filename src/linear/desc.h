@@ -109,10 +109,9 @@ static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_l
 static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
     static const struct {
         uint64_t accumulate, output;
-        const char *name;
-    } pairs[] = {{GEMMEPI_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
-                 {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
-                 {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
+    } pairs[] = {{GEMMEPI_ACCUMULATE_DA, GEMMEPI_LINEAR_DA},
+                 {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB},
+                 {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS}};
     uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
     int affine = !desc->formula && gpi__is_affine(desc->activation);
     size_t i;
@@ -138,19 +137,11 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
                     desc->formula ? ", or an operand d_NAME" : "");
     for (i = 0; i < GPI__COUNT(pairs); i++)
         GPI__INVALID_IF(desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output),
-                        "desc.flags has ACCUMULATE_%s without LINEAR_%s", pairs[i].name, pairs[i].name);
+                        "desc.flags has %s without %s", gpi__flag(pairs[i].accumulate)->name,
+                        gpi__flag(pairs[i].output)->name);
     GPI__INVALID_IF(!affine && !keeps && !desc->formula,
                     "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
                     "activation needs P");
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__check_layers_list(const gemmepi_linear_desc *desc) {
-    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
-                    "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
-                    GPI__LAYER_OPERANDS);
-    GPI__INVALID_IF(desc->operand_count && !desc->operands,
-                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
     return GEMMEPI_OK;
 }
 
@@ -159,7 +150,7 @@ static gemmepi_status gpi__check_list_without_formula(const gemmepi_linear_desc 
     gemmepi_status status = gpi__check_without_formula(NULL, 0, desc->formula_value, desc->formula_result);
     int i;
     if (!status)
-        status = gpi__check_layers_list(desc);
+        status = gpi__check_operand_list(desc->operands, desc->operand_count, GPI__LAYER_OPERANDS);
     for (i = 0; i < desc->operand_count && !status; i++) {
         int role = gpi__layers_role(&desc->operands[i]);
         GPI__INVALID_IF(role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM,
@@ -187,7 +178,7 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
         desc->flags & GEMMEPI_LINEAR_RESIDUAL,
         "desc.flags has LINEAR_RESIDUAL with desc.formula: make the residual an operand of it, and "
         "add that in the text");
-    return gpi__check_layers_list(desc);
+    return gpi__check_operand_list(desc->operands, desc->operand_count, GPI__LAYER_OPERANDS);
 }
 
 /* Only a and b may be made by text. */
@@ -211,12 +202,8 @@ static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) 
         status = gpi__check_beside_layers_formula(desc);
     if (!status)
         status = gpi__check_layers_matrices(desc);
-    if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        status =
-            gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                      "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
-                      "GEMMEPI_COLUMN_MAJOR (1)%s",
-                      (int)desc->order, GPI__UNINITIALISED);
+    if (!status)
+        status = gpi__check_order(desc->order);
     if (status)
         return status;
     if (desc->batch < 0 || desc->batch > GPI__MAX_ELEMENTS)

@@ -5,7 +5,7 @@
 #define GEMMEPI_LINEAR_FORMULA_H
 
 #include "../formula/derived_operands.h"
-#include "matrices.h"
+#include "tensors.h"
 
 typedef struct gpi__layers_made {
     int is_given;          /* 0: nothing is made, and nothing else counts */
@@ -545,7 +545,7 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
     int64_t columns;
     gemmepi_status status = gpi__read_formula(draft, allocator, &columns, &task->formula_uses);
     if (!status)
-        status = gpi__convert_gradients(folded, columns, alignment, task);
+        status = gpi__convert_gradients(folded, columns, alignment, task, NULL);
     return status ? status : gpi__draft_gradients(draft);
 }
 

@@ -7,30 +7,21 @@
 
 #include "../problem/convert_arguments.h"
 
-/* The tensors of a layer, the scales that go with the first seven, and what forward finds for Y in its scale's place. */
-enum {
-    GPI__L_A,
-    GPI__L_B,
-    GPI__L_Y,
-    GPI__L_PREACT,
-    GPI__L_RESIDUAL,
-    GPI__L_BEFORE, /* P of the layer before */
-    GPI__L_DY,
-    GPI__L_BIAS,
-    GPI__L_DA,
-    GPI__L_DB,
-    GPI__L_DBIAS,
-    GPI__L_SCALE_A,
-    GPI__L_SCALE_B,
-    GPI__L_SCALE_Y,
-    GPI__L_SCALE_PREACT,
-    GPI__L_SCALE_RESIDUAL,
-    GPI__L_SCALE_BEFORE,
-    GPI__L_SCALE_DY,
-    GPI__L_FOUND_SCALE_Y,
-    GPI__L_AMAX_HISTORY,
-    GPI__L_COUNT
-};
+/* The tensors of a layer, the scales that go with the first seven, and what forward finds for Y in its scale's place, a row each: what it is
+   called in args, and so in sentences. BEFORE is P of the layer before. */
+/* clang-format off */
+#define GPI__LAYER_ROWS(X)                                             \
+    X(A, a) X(B, b) X(Y, y) X(PREACT, preact) X(RESIDUAL, residual)    \
+    X(BEFORE, before->preact) X(DY, dy) X(BIAS, bias)                  \
+    X(DA, da) X(DB, db) X(DBIAS, dbias)                                \
+    X(SCALE_A, scale_a) X(SCALE_B, scale_b) X(SCALE_Y, scale_y)        \
+    X(SCALE_PREACT, scale_preact) X(SCALE_RESIDUAL, scale_residual)    \
+    X(SCALE_BEFORE, before->scale_preact) X(SCALE_DY, scale_dy)        \
+    X(FOUND_SCALE_Y, found_scale_y) X(AMAX_HISTORY, amax_history)
+/* clang-format on */
+
+#define GPI__LAYER_NUMBER(NAME, name) GPI__L_##NAME,
+enum { GPI__LAYER_ROWS(GPI__LAYER_NUMBER) GPI__L_COUNT };
 
 /* Behind them, as pointers of a run alone, the operands of a formula, as the caller lists them, and their scales. */
 #define GPI__LAYER_OPERANDS 28 /* what the layer adds has room among those of a formula */
@@ -42,26 +33,12 @@ enum {
 
 #define GPI__L_SCALE_OF(tensor) (GPI__L_SCALE_A + (tensor)) /* of A to DY */
 
-static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
-                                                           "b",
-                                                           "y",
-                                                           "preact",
-                                                           "residual",
-                                                           "before->preact",
-                                                           "dy",
-                                                           "bias",
-                                                           "da",
-                                                           "db",
-                                                           "dbias",
-                                                           "scale_a",
-                                                           "scale_b",
-                                                           "scale_y",
-                                                           "scale_preact",
-                                                           "scale_residual",
-                                                           "before->scale_preact",
-                                                           "scale_dy",
-                                                           "found_scale_y",
-                                                           "amax_history"};
+#define GPI__LAYER_NAME(NAME, name) #name,
+static const char *const gpi__layer_names[GPI__L_COUNT] = {GPI__LAYER_ROWS(GPI__LAYER_NAME)};
+
+/* What a column-major layer has exchanged: its own way back. */
+static const int8_t gpi__exchanged_tensors[][2] = {
+    {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
 
 #define GPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
@@ -96,7 +73,6 @@ typedef struct gpi__layer_task {
     int32_t exchanged;    /* column-major: a here is the caller's b */
     int32_t shares_b;     /* in a batch B is the same for all items: dB and dbias are sums over them */
     int32_t shares_a;     /* A and dA are: dA is a sum over them */
-    int32_t shares_dbias; /* dbias is */
     int32_t has_before;   /* there is a layer before */
     uint32_t used;        /* bit t: this direction has tensor t */
     uint32_t written;
@@ -260,12 +236,12 @@ static gemmepi_status gpi__in_layers_words(gemmepi_status status, int exchanged,
 
 /* The caller's name of a tensor. */
 static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
-    static const int8_t pairs[][2] = {
-        {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
     size_t i;
-    for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
-        if (tensor == pairs[i][0] || tensor == pairs[i][1])
-            return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
+    for (i = 0; task->exchanged && i < GPI__COUNT(gpi__exchanged_tensors); i++) {
+        const int8_t *pair = gpi__exchanged_tensors[i];
+        if (tensor == pair[0] || tensor == pair[1])
+            return gpi__layer_names[pair[0] + pair[1] - tensor];
+    }
     return gpi__layer_names[tensor];
 }
 

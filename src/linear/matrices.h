@@ -3,7 +3,7 @@
 #define GEMMEPI_LINEAR_MATRICES_H
 
 #include "../product/plan.h"
-#include "tensors.h"
+#include "desc.h"
 
 /* A view of the layer as a desc takes it: of A and B that text makes what is multiplied. */
 static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor) {

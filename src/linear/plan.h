@@ -4,23 +4,6 @@
 
 #include "backward.h"
 
-static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__layer_problems *problems) {
-    const gpi__problem *problem = &problems->of[GPI__OF_FIRST];
-    gpi__step *step;
-    if (gpi__has_own_formula(&layer->task))
-        return gpi__add_formula_step(layer, problem, GPI__L_Y, "Y");
-    step = gpi__new_step(layer, GPI__STEP_PRODUCT, "Y");
-    gpi__point_to_factors(step);
-    gpi__point_to_scales_of_y(step);
-    step->sources[GPI__D] = GPI__L_Y;
-    step->sources[GPI__BIAS] = GPI__L_BIAS;
-    step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
-    step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
-    step->sources[GPI__AUX] = GPI__L_PREACT;
-    step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_PREACT;
-    return gpi__build_step(layer, problem, step);
-}
-
 /* The plan's task has references of its own: one-shot calls find the plan by it. */
 static void gpi__drop_plans_formulas(const gpi__linear_plan *layer) {
     int i;
@@ -113,8 +96,9 @@ static gemmepi_status gpi__build_steps(gemmepi_context *context, const gpi__laye
     if (!layer)
         return GEMMEPI_OUT_OF_MEMORY;
     return gpi__finish_layer(layer,
-                             gpi__is_backward(task) ? gpi__build_backward(layer, problems)
-                                                    : gpi__build_forward(layer, problems),
+                             gpi__is_backward(task)
+                                 ? gpi__build_backward(layer, problems)
+                                 : gpi__add_converted(layer, &problems->of[GPI__OF_FIRST], GPI__L_Y, "Y"),
                              result);
 }
 

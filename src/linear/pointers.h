@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_LINEAR_POINTERS_H
 #define GEMMEPI_LINEAR_POINTERS_H
 
-#include "layer.h"
+#include "desc.h"
 
 /* Whether a backward has its G as dY, and leaves alone what forward has for it. */
 static int gpi__is_given_g(const gpi__layer_task *task) {
@@ -15,33 +15,25 @@ static const gemmepi_linear_args *gpi__args_of_operands(const gpi__layer_task *t
     return gpi__has_befores_formula(task) ? args->before : args;
 }
 
+/* As args has them, of which before is not NULL. */
+static void gpi__list_tensors_of_layer(const gemmepi_linear_args *args, void **pointers) {
+#define GPI__LAYER_POINTER(NAME, name) args->name,
+    const void *const all[] = {GPI__LAYER_ROWS(GPI__LAYER_POINTER)};
+    memcpy(pointers, all, sizeof all);
+}
+
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args,
                                      void *pointers[GPI__L_ALL]) {
-    int swap = task->exchanged;
     const gemmepi_linear_args *of_operands = gpi__args_of_operands(task, args);
-    const void *inputs[GPI__L_COUNT];
-    inputs[GPI__L_A] = swap ? args->b : args->a;
-    inputs[GPI__L_B] = swap ? args->a : args->b;
-    inputs[GPI__L_Y] = args->y;
-    inputs[GPI__L_PREACT] = args->preact;
-    inputs[GPI__L_RESIDUAL] = args->residual;
-    inputs[GPI__L_BEFORE] = args->before ? args->before->preact : NULL;
-    inputs[GPI__L_DY] = args->dy;
-    inputs[GPI__L_BIAS] = args->bias;
-    inputs[GPI__L_DA] = swap ? args->db : args->da;
-    inputs[GPI__L_DB] = swap ? args->da : args->db;
-    inputs[GPI__L_DBIAS] = args->dbias;
-    inputs[GPI__L_SCALE_A] = swap ? args->scale_b : args->scale_a;
-    inputs[GPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
-    inputs[GPI__L_SCALE_Y] = args->scale_y;
-    inputs[GPI__L_SCALE_PREACT] = args->scale_preact;
-    inputs[GPI__L_SCALE_RESIDUAL] = args->scale_residual;
-    inputs[GPI__L_SCALE_BEFORE] = args->before ? args->before->scale_preact : NULL;
-    inputs[GPI__L_SCALE_DY] = args->scale_dy;
-    inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
-    inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
+    gemmepi_linear_args given = *args, none;
+    size_t i;
+    memset(&none, 0, sizeof none);
+    if (!args->before)
+        given.before = &none;
     memset(pointers, 0, GPI__L_ALL * sizeof(void *));
-    memcpy(pointers, inputs, sizeof inputs);
+    gpi__list_tensors_of_layer(&given, pointers);
+    for (i = 0; task->exchanged && i < GPI__COUNT(gpi__exchanged_tensors); i++)
+        gpi__exchange(&pointers[gpi__exchanged_tensors[i][0]], &pointers[gpi__exchanged_tensors[i][1]]);
     if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operands)
         memcpy(&pointers[GPI__L_OPERANDS], of_operands->operands,
                (size_t)task->operand_count * sizeof(void *));
@@ -79,28 +71,29 @@ static int gpi__next_pointer(const gpi__layer_task *task, int t) {
     return t < GPI__L_OPERAND_SCALES + task->operand_count ? t : (int)GPI__L_ALL;
 }
 
-/* The flag with which a layer has a tensor, in the caller's words. */
-typedef struct gpi__layers_flag {
-    int tensor;
-    uint64_t bit;
-    const char *name;
-} gpi__layers_flag;
+/* The flag with which a layer has a tensor; 0: the layer has it in any case. */
+static uint64_t gpi__flag_of_tensor(int tensor) {
+    static const struct {
+        int tensor;
+        uint64_t flag;
+    } rows[] = {{GPI__L_PREACT, GEMMEPI_LINEAR_SAVED},
+                {GPI__L_BIAS, GEMMEPI_LINEAR_BIAS},
+                {GPI__L_RESIDUAL, GEMMEPI_LINEAR_RESIDUAL},
+                {GPI__L_DBIAS, GEMMEPI_LINEAR_DBIAS},
+                {GPI__L_DA, GEMMEPI_LINEAR_DA},
+                {GPI__L_DB, GEMMEPI_LINEAR_DB}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(rows); i++)
+        if (rows[i].tensor == tensor)
+            return rows[i].flag;
+    return 0;
+}
 
-/* NULL: the layer has the tensor in any case. */
-static const gpi__layers_flag *gpi__flag_of_tensor(const gpi__layer_task *task, int tensor) {
-    static const gpi__layers_flag flags[] = {{GPI__L_PREACT, GEMMEPI_LINEAR_SAVED, "LINEAR_SAVED"},
-                                             {GPI__L_RESIDUAL, GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL"},
-                                             {GPI__L_BIAS, GEMMEPI_LINEAR_BIAS, "LINEAR_BIAS"},
-                                             {GPI__L_DBIAS, GEMMEPI_LINEAR_DBIAS, "LINEAR_DBIAS"},
-                                             {GPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DA"},
-                                             {GPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DB"},
-                                             {GPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DB"}, /* exchanged */
-                                             {GPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DA"}};
-    size_t i, first = task->exchanged && (tensor == GPI__L_DA || tensor == GPI__L_DB) ? 6 : 0;
-    for (i = first; i < GPI__COUNT(flags); i++)
-        if (flags[i].tensor == tensor)
-            return &flags[i];
-    return NULL;
+/* What the caller calls that flag. */
+static const char *gpi__callers_flag(const gpi__layer_task *task, uint64_t flag) {
+    if (task->exchanged)
+        flag = gpi__exchange_bits(flag, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
+    return gpi__flag(flag)->name;
 }
 
 /* Whether only the other direction takes it, so that this one lets it be. */
@@ -119,7 +112,7 @@ static int gpi__is_of_other_direction(const gpi__layer_task *task, int tensor) {
 static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int tensor,
                                                 const void *pointer) {
     int of = tensor >= GPI__L_SCALE_A && tensor <= GPI__L_SCALE_DY ? tensor - GPI__L_SCALE_A : tensor;
-    const gpi__layers_flag *flag = gpi__flag_of_tensor(task, of);
+    uint64_t flag = gpi__flag_of_tensor(of);
     const char *name = gpi__layer_name(task, tensor);
     GPI__INVALID_IF(task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY),
                     "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL", name,
@@ -128,9 +121,9 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
         task->outputs && of == GPI__L_PREACT,
         "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL",
         name, pointer, name);
-    GPI__INVALID_IF(flag && !(task->flags & flag->bit),
+    GPI__INVALID_IF(flag && !(task->flags & flag),
                     "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
-                    pointer, flag->name, name);
+                    pointer, gpi__callers_flag(task, flag), name);
     GPI__INVALID_IF(tensor >= GPI__L_FOUND_SCALE_Y && !gpi__layer_has(task, tensor),
                     "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name, pointer,
                     tensor == GPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
@@ -190,11 +183,11 @@ static gemmepi_status gpi__judge_layer(const gpi__regions *regions, const gpi__r
 }
 
 static gemmepi_status gpi__refuse_lacking(const gpi__layer_task *task, int t) {
-    const gpi__layers_flag *flag = gpi__flag_of_tensor(task, t);
+    uint64_t flag = gpi__flag_of_tensor(t);
     char room[128];
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it%s%s",
                      gpi__layer_pointers_name(task, t, room), gpi__is_backward(task) ? "backward" : "forward",
-                     flag ? ", as desc.flags has " : "", flag ? flag->name : "");
+                     flag ? ", as desc.flags has " : "", flag ? gpi__callers_flag(task, flag) : "");
 }
 
 /* Lists what a pointer leads to. What one direction alone takes may be there in the other; what the layer has not may be there in

@@ -247,16 +247,12 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
         return status;
     run.layer = layer;
     status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
-    if (!status && context->is_host) {
-        status = gpi__check_space(context, &space, 1);
-        return status
-                   ? status
-                   : gpi__launch_on_host(context, &space, gpi__all_temporaries(layer), gpi__run_steps, &run);
-    }
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)
         return status;
+    if (context->is_host)
+        return gpi__launch_on_host(context, &space, gpi__all_temporaries(layer), gpi__run_steps, &run);
     status = gpi__run_layer_on_device(&run, &space);
     gpi__leave(context, &entry);
     return status;

@@ -203,17 +203,26 @@ static void gpi__point_to_factors(gpi__step *step) {
     step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
 }
 
-/* A product with a formula, whose problem gpi__convert_layer has made. d: where D goes. */
-static gemmepi_status gpi__add_formula_step(gpi__linear_plan *layer, const gpi__problem *formula, int d,
-                                            const char *what) {
+/* A x B, of which gpi__convert_layer has made Y or G, the problem: what that does not have of the tensors stays out. d: where D goes. */
+static gemmepi_status gpi__add_converted(gpi__linear_plan *layer, const gpi__problem *converted, int d,
+                                         const char *what) {
     gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, what);
-    gpi__problem problem = *formula;
+    gpi__problem problem = *converted;
+    int aux = d == GPI__L_Y ? GPI__L_PREACT : GPI__L_DY;
     gpi__point_to_factors(step);
     step->sources[GPI__D] = (int8_t)d;
+    step->sources[GPI__BIAS] = GPI__L_BIAS;
+    step->sources[GPI__BIAS_GRAD] = GPI__L_DBIAS;
+    step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
+    step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
+    step->sources[GPI__AUX] = (int8_t)aux;
+    step->sources[GPI__SCALE_AUX] = (int8_t)GPI__L_SCALE_OF(aux);
     if (d == GPI__L_Y)
         gpi__point_to_scales_of_y(step);
     else
         problem.views[GPI__D].alignment = 256;
+    if (d == GPI__G && !problem.formula)
+        gpi__mark_g(&layer->task, &problem);
     return gpi__build_step(layer, &problem, step);
 }
 

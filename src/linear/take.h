@@ -3,7 +3,6 @@
 #define GEMMEPI_LINEAR_TAKE_H
 
 #include "before.h"
-#include "matrices.h"
 #include "operand_formula.h"
 
 enum { GPI__DEFAULT_WORKSPACE_LIMIT = 256 << 20 };
@@ -90,7 +89,6 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
     task->shares_b = layer->batch != 1 && layer->b.batch_stride == 0;
     task->shares_a = backward && layer->batch != 1 && layer->flags & GEMMEPI_LINEAR_DA &&
                      layer->a.batch_stride == 0 && layer->da.batch_stride == 0;
-    task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
     task->epilogue = layer->activation;
     task->compute = (int32_t)layer->compute;
     task->flags = backward
@@ -219,7 +217,7 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     if (!status && !layer.formula)
         status = gpi__convert_workspace_limit(&layer, task);
     if (!status && backward && !layer.formula)
-        status = gpi__convert_gradients(&layer, 0, alignment, task);
+        status = gpi__convert_gradients(&layer, 0, alignment, task, &problems->of[GPI__OF_FIRST]);
     task->operand_count = GPI__FORMULA(&layer) || made.is_given ? layer.operand_count : 0;
     if (GPI__HAS_FORMULAS && !status)
         status = gpi__convert_step_formulas(&wish, task, problems);

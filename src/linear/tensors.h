@@ -3,8 +3,7 @@
 #ifndef GEMMEPI_LINEAR_TENSORS_H
 #define GEMMEPI_LINEAR_TENSORS_H
 
-#include "../problem/normalise.h"
-#include "desc.h"
+#include "matrices.h"
 
 static void gpi__convert_layer_view(gpi__layer_task *task, int tensor, const gpi__problem *problem,
                                     int operand) {
@@ -116,9 +115,10 @@ static gemmepi_status gpi__convert_read(const gemmepi_linear_desc *layer, int te
     return GEMMEPI_OK;
 }
 
-/* dY and dbias. columns: of dY, if the layer has a formula; below 0: there is no dY. */
+/* dY and dbias, and without a formula the problem of the product that makes G of P made again. columns: of dY, if the layer has a
+   formula; below 0: there is no dY. */
 static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, int64_t columns,
-                                            size_t alignment, gpi__layer_task *task) {
+                                            size_t alignment, gpi__layer_task *task, gpi__problem *g) {
     gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
     gpi__problem problem;
     gemmepi_status status;
@@ -126,9 +126,15 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
     desc.aux = layer->dy;
     if (!desc.aux.dtype)
         desc.aux.dtype = layer->y.dtype;
-    desc.d = gpi__dense_matrix((gemmepi_dtype)task->g_dtype, layer->m, layer->n);
+    desc.d = layer->flags & GEMMEPI_LINEAR_RECOMPUTE
+                 ? gpi__g_matrix(task)
+                 : gpi__dense_matrix((gemmepi_dtype)task->g_dtype, layer->m, layer->n);
+    if (layer->flags & GEMMEPI_LINEAR_BIAS)
+        desc.bias.dtype = (gemmepi_dtype)task->views[GPI__L_BIAS].dtype;
     if (layer->flags & GEMMEPI_LINEAR_DBIAS) {
         desc.epilogue |= GEMMEPI_BGRAD;
+        if (layer->flags & GEMMEPI_ACCUMULATE_DBIAS)
+            desc.epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD;
         desc.bias_grad = layer->dbias;
         if (!desc.bias_grad.dtype && layer->flags & GEMMEPI_LINEAR_BIAS)
             desc.bias_grad.dtype = (gemmepi_dtype)task->views[GPI__L_BIAS].dtype;
@@ -144,6 +150,7 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
     if (layer->formula)
         return columns < 0 ? GEMMEPI_OK : gpi__convert_read(layer, GPI__L_DY, columns, alignment, task);
     gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
+    *g = problem;
     return GEMMEPI_OK;
 }
 
@@ -342,10 +349,10 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
 }
 
 static gemmepi_status gpi__convert_gradients(const gemmepi_linear_desc *layer, int64_t columns,
-                                             size_t alignment, gpi__layer_task *task) {
+                                             size_t alignment, gpi__layer_task *task, gpi__problem *g) {
     gemmepi_status status = gpi__choose_g_dtype(layer, task);
     if (!status)
-        status = gpi__convert_upstream(layer, columns, alignment, task);
+        status = gpi__convert_upstream(layer, columns, alignment, task, g);
     if (!status && layer->flags & GEMMEPI_LINEAR_DA)
         status = gpi__convert_gradient(layer, GPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
     if (!status && layer->flags & GEMMEPI_LINEAR_DB)

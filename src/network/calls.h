@@ -17,26 +17,21 @@ static int gpi__add_layer_to_key(gpi__text_key *key, const gemmepi_network_layer
     return fits;
 }
 
-/* A call as bytes, as gpi__make_text_key's: what its plan is found by without a text being parsed. */
-static void gpi__make_network_key(gpi__text_key *key, int64_t tag, const gemmepi_network_desc *desc) {
-    gemmepi_network_desc bare;
-    int i, fits = desc && desc->layers && desc->layer_count > 0 && desc->layer_count <= GPI__NETWORK_LAYERS;
-    key->size = 0;
-    if (!fits)
-        return;
-    bare = *desc;
+/* A call's desc as bytes: what its plan is found by without a text being parsed. */
+static int gpi__add_network_to_key(gpi__text_key *key, const void *given) {
+    const gemmepi_network_desc *desc = (const gemmepi_network_desc *)given;
+    gemmepi_network_desc bare = *desc;
+    int i, fits = desc->layers && desc->layer_count > 0 && desc->layer_count <= GPI__NETWORK_LAYERS;
     bare.layers = NULL;
     bare.input_formula = NULL;
-    fits = gpi__add_to_key(key, &tag, sizeof tag) && gpi__add_to_key(key, &bare, sizeof bare) &&
-           gpi__add_text_to_key(key, desc->input_formula);
+    fits = fits && gpi__add_to_key(key, &bare, sizeof bare) && gpi__add_text_to_key(key, desc->input_formula);
     for (i = 0; fits && i < desc->layer_count; i++)
         fits = gpi__add_layer_to_key(key, &desc->layers[i]);
-    if (!fits)
-        key->size = 0;
+    return fits;
 }
 
-/* A plan that is kept is found by its task. */
-static gemmepi_status gpi__make_network_of_task(const gpi__wish *wish, gemmepi_plan **plan) {
+/* A plan that is kept is found by its task, too. */
+static gemmepi_status gpi__make_network(const gpi__wish *wish, gemmepi_plan **plan) {
     gemmepi_context *context = wish->context;
     gpi__network_task *task = (gpi__network_task *)gpi__new(&context->allocator, sizeof *task);
     gemmepi_network_desc desc;
@@ -51,24 +46,6 @@ static gemmepi_status gpi__make_network_of_task(const gpi__wish *wish, gemmepi_p
         status = gpi__keep_built(wish, task, gpi__network_task_size(task),
                                  gpi__build_network(context, &desc, task, plan), plan);
     gpi__delete(&context->allocator, task);
-    return status;
-}
-
-/* And by its texts. */
-static gemmepi_status gpi__make_network(const gpi__wish *wish, gemmepi_plan **plan) {
-    gpi__text_key key;
-    gemmepi_status status;
-    key.size = 0;
-    if (wish->is_kept)
-        gpi__make_network_key(&key, 2 * GPI__NETWORK_BACKWARD - (int64_t)wish->kind,
-                              (const gemmepi_network_desc *)wish->desc);
-    if (key.size && gpi__is_found(wish, key.bytes, key.size, plan))
-        return GEMMEPI_OK;
-    status = gpi__make_network_of_task(wish, plan);
-    if (!status && key.size) {
-        gpi__add(&(*plan)->references, 1);
-        gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
-    }
     return status;
 }
 
@@ -89,10 +66,10 @@ static gemmepi_status gpi__measure_network(const gemmepi_plan *plan, const gemme
     return status;
 }
 
-/* Forward, and backward. Texts are in arrays, where the shell does not look. */
+/* Forward, and backward. */
 static const gpi__plan_row gpi__network_plans[2] = {
-    GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK, network, {0, 0, {0, 0}}),
-    GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK_BACKWARD, network, {0, 0, {0, 0}})};
+    GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK, network, {0, 0, {0, 0}, gpi__add_network_to_key}),
+    GPI__PLAN_ROW(GEMMEPI_PLAN_NETWORK_BACKWARD, network, {0, 0, {0, 0}, gpi__add_network_to_key})};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_network(gemmepi_context *context, const gemmepi_network_desc *desc,
                                                 gemmepi_plan **plan) {

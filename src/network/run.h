@@ -140,16 +140,12 @@ static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *giv
     memset(&run, 0, sizeof run);
     run.network = network;
     status = gpi__convert_network_pointers(network, args, &run.at, &regions);
-    if (!status && context->is_host) {
-        status = gpi__check_space(context, &space, 1);
-        return status ? status
-                      : gpi__launch_on_host(context, &space, gpi__between_layers(network), gpi__run_by_layers,
-                                            &run);
-    }
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)
         return status;
+    if (context->is_host)
+        return gpi__launch_on_host(context, &space, gpi__between_layers(network), gpi__run_by_layers, &run);
     status = gpi__run_network_on_device(&run, &space);
     gpi__leave(context, &entry);
     return status;

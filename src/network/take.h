@@ -178,8 +178,6 @@ static gemmepi_status gpi__check_network_desc(const gemmepi_network_desc *given,
 static gemmepi_status gpi__check_networks_width(const gpi__kept_formula *kept, int i, int64_t width) {
     const gpi__formula *formula = kept->placed.formula;
     int64_t columns = gpi__columns_of_width(formula, width, formula->operands[GPI__RESULT].width);
-    GPI__INVALID_IF(!formula->operands[GPI__RESULT].used,
-                    "desc.layers[%d].formula does not assign d, which is the layer's output", i);
     GPI__UNSUPPORTED_IF(columns != width,
                         "desc.layers[%d].formula makes %lld columns, but desc.layers[%d].width is %lld: "
                         "a layer of a network keeps its width",

@@ -54,9 +54,9 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
                     "desc.axis is %d; %s", desc->axis,
                     row->has_halves ? "with b nothing is split: leave it 0"
                                     : "the operation has none: leave it 0");
-    GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
-                    "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-                    (gpi__ull)desc->alignment);
+    status = gpi__check_alignment(desc->alignment);
+    if (status)
+        return status;
     GPI__INVALID_IF(
         (unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128,
         "desc.scale_mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
@@ -208,18 +208,17 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
     return gpi__check_flags_of(GPI__OF_ELEMENTWISE, desc->flags, 0);
 }
 
-/* The desc's tensors in the order of a task's. */
+/* The desc's tensors, and the pointers of args, in the order of a task's. */
 static void gpi__list_tensors(const gemmepi_elementwise_desc *desc,
                               const gemmepi_tensor *tensors[GPI__TENSORS]) {
-    tensors[GPI__IN_A] = desc->a;
-    tensors[GPI__IN_B] = desc->b;
-    tensors[GPI__IN_W] = desc->w;
-    tensors[GPI__IN_DY] = desc->dy;
-    tensors[GPI__OUT_Y] = desc->y;
-    tensors[GPI__OUT_DA] = desc->da;
-    tensors[GPI__OUT_DB] = desc->db;
-    tensors[GPI__OUT_DW] = desc->dw;
-    tensors[GPI__OUT_Y_TRANSPOSED] = desc->y_transposed;
+#define GPI__TENSOR_OF_DESC(NAME, name) tensors[GPI__##NAME] = desc->name;
+    GPI__TENSOR_ROWS(GPI__TENSOR_OF_DESC)
+}
+
+static void gpi__list_pointers_of(const gemmepi_elementwise_args *args, void *pointers[GPI__TENSORS]) {
+#define GPI__TENSOR_OF_ARGS(NAME, name) args->name,
+    const void *const all[GPI__TENSORS] = {GPI__TENSOR_ROWS(GPI__TENSOR_OF_ARGS)};
+    memcpy(pointers, all, sizeof all);
 }
 
 /* What the desc says of the operation, once it is checked; the shape is that of the result. */

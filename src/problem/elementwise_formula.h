@@ -43,17 +43,12 @@ static gemmepi_status gpi__check_beside_elementwise_formula(const gemmepi_elemen
                         : desc->activation_parameter < 0 || desc->activation_parameter > 0
                             ? "activation_parameter"
                             : NULL;
+    gemmepi_status status;
     GPI__INVALID_IF(field, "desc.%s is not 0 with desc.formula, which has only y and operands: leave it 0%s",
                     field, GPI__UNINITIALISED);
-    GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
-                    "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-                    (gpi__ull)desc->alignment);
-    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
-                    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count,
-                    (int)GPI__FORMULA_OPERANDS);
-    GPI__INVALID_IF(desc->operand_count && !desc->operands,
-                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
-    return GEMMEPI_OK;
+    status = gpi__check_alignment(desc->alignment);
+    return status ? status
+                  : gpi__check_operand_list(desc->operands, desc->operand_count, GPI__FORMULA_OPERANDS);
 }
 
 /* How errors call a tensor. */

@@ -15,24 +15,27 @@ static int gpi__alignment_of_operand(const gpi__problem *problem, int i, const g
                : view->alignment;
 }
 
-/* What is wrong with one of a formula's pointers. */
-static gemmepi_status gpi__refuse_region(const gpi__problem *problem, const gpi__region *region,
-                                         int is_wanted, int alignment) {
+/* Looks at what was listed last, of a formula: its pointer is there exactly where it is wanted, else it is not listed. */
+static gemmepi_status gpi__check_last(gpi__regions *regions, int is_wanted, int alignment, int element) {
     /* what wants it, and does not */
-    static const char *const whys[3][2] = {{"the formula has it", ""},
-                                           {"desc has a scale.mode for it", "desc has no scale.mode for it"},
-                                           {"desc has amax for it", "desc has no amax for it"}};
-    const gpi__view *view = (const gpi__view *)region->lies;
+    static const char *const whys[3][2] = {
+        {"the formula has it", "the plan has no such tensor"},
+        {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
+        {"desc has amax for it", "desc has no amax for it, or nothing depends on it"}};
+    const gpi__region *region = &regions->list[regions->count - 1];
+    const char *name;
     char room[128];
-    const char *name = gpi__name_region(problem, region, room);
+    if (is_wanted == (region->pointer != NULL) &&
+        ((uintptr_t)region->pointer & (uintptr_t)(alignment - 1)) == 0) {
+        regions->count -= !is_wanted;
+        return GEMMEPI_OK;
+    }
+    name = regions->name(regions->owner, region, room);
     GPI__INVALID_IF(is_wanted != (region->pointer != NULL), "%s is %s, but %s", name,
                     is_wanted ? "NULL" : "given", whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
-    GPI__INVALID_IF(region->end < region->begin, "%s is %p; no %lld bytes begin there", name, region->pointer,
-                    (long long)view->bytes);
     return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
                      region->pointer, alignment,
-                     alignment > view->alignment ? "desc.alignment, 16 where it is 0"
-                                                 : "the size of an element");
+                     alignment > element ? "desc.alignment, 16 where it is 0" : "the size of an element");
 }
 
 /* Lists one of a formula's pointers, if it is there exactly where it is wanted. A NUMBER's is not listed: it is read now. */
@@ -45,15 +48,17 @@ static gemmepi_status gpi__list_pointer(const gpi__problem *problem, gpi__region
     int written = kind == GPI__OF_OPERANDS ? operand->output : kind == GPI__OF_AMAX;
     int alignment = kind == GPI__OF_OPERANDS ? gpi__alignment_of_operand(problem, i, view) : view->alignment;
     gpi__region *region;
+    gemmepi_status status;
+    char room[128];
     if (!pointer && (!is_wanted || view->bytes == 0))
         return GEMMEPI_OK;
     region = gpi__add_region(regions, kind, i, written, pointer, view->bytes);
     region->lies = view;
-    if (!is_wanted || !pointer || region->end < region->begin ||
-        ((uintptr_t)pointer & (uintptr_t)(alignment - 1)))
-        return gpi__refuse_region(problem, region, is_wanted, alignment);
+    status = gpi__check_last(regions, is_wanted, alignment, view->alignment);
+    GPI__INVALID_IF(!status && region->end < region->begin, "%s is %p; no %lld bytes begin there",
+                    gpi__name_region(problem, region, room), pointer, (long long)view->bytes);
     regions->count -= view == &gpi__one_f64;
-    return GEMMEPI_OK;
+    return status;
 }
 
 /* A number is read now: its memory is the host's. */

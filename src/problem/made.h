@@ -285,13 +285,11 @@ static gemmepi_status gpi__check_apart(const gemmepi_matmul_desc *desc, const gp
 /* Makes own of desc: as if what the formulas of A and B make were stored. */
 static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
                                          gpi__problem *problem, gpi__desc_of_made *own) {
-    gemmepi_status status = GEMMEPI_OK;
+    gemmepi_status status =
+        gpi__check_operand_list(desc->operands, desc->operand_count, GPI__FORMULA_OPERANDS);
     int i, o;
-    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
-                    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count,
-                    GPI__FORMULA_OPERANDS);
-    GPI__INVALID_IF(desc->operand_count && !desc->operands,
-                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+    if (status)
+        return status;
     own->desc = *desc;
     own->desc.a.dtype = gpi__multiplied_dtype(desc, GPI__A);
     own->desc.b.dtype = gpi__multiplied_dtype(desc, GPI__B);

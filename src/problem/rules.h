@@ -129,23 +129,33 @@ static gemmepi_status gpi__check_extents(const gemmepi_matmul_desc *desc) {
     return status ? status : gpi__check_size("k", desc->k);
 }
 
+static gemmepi_status gpi__check_order(gemmepi_order order) {
+    GPI__INVALID_IF((unsigned)order > GEMMEPI_COLUMN_MAJOR,
+                    "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
+                    "GEMMEPI_COLUMN_MAJOR (1)%s",
+                    (int)order, GPI__UNINITIALISED);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_alignment(size_t alignment) {
+    GPI__INVALID_IF(alignment > 256 || (alignment & (alignment - 1)),
+                    "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+                    (gpi__ull)alignment, GPI__UNINITIALISED);
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
     gemmepi_status status = gpi__check_extents(desc);
     if (!status)
         status = gpi__check_size("batch", desc->batch);
-    if (status)
-        return status;
-    GPI__INVALID_IF((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR,
-                    "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
-                    "GEMMEPI_COLUMN_MAJOR (1)%s",
-                    (int)desc->order, GPI__UNINITIALISED);
-    status = gpi__check_flags_of(GPI__OF_PRODUCT, desc->flags, 0);
-    if (status)
-        return status;
-    GPI__INVALID_IF(desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)),
-                    "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
-                    (gpi__ull)desc->alignment, GPI__UNINITIALISED);
-    status = gpi__check_where_formulas_are(desc);
+    if (!status)
+        status = gpi__check_order(desc->order);
+    if (!status)
+        status = gpi__check_flags_of(GPI__OF_PRODUCT, desc->flags, 0);
+    if (!status)
+        status = gpi__check_alignment(desc->alignment);
+    if (!status)
+        status = gpi__check_where_formulas_are(desc);
     if (!status)
         status = gpi__check_beside_formula(desc);
     if (!status)

@@ -6,22 +6,20 @@
 
 #define GPI__MAX_RANK 8
 
-/* The tensors of an operation, in the order of every table below and of the kernels. */
-enum {
-    GPI__IN_A,
-    GPI__IN_B,
-    GPI__IN_W,
-    GPI__IN_DY,
-    GPI__OUT_Y,
-    GPI__OUT_DA,
-    GPI__OUT_DB,
-    GPI__OUT_DW,
-    GPI__OUT_Y_TRANSPOSED, /* of a cast by scaled.h: no nest has it */
-    GPI__TENSORS
-};
+/* The tensors of an operation, in the order of every table below and of the kernels, a row each: what it is called in desc and args. No nest has
+   y_transposed, of a cast by scaled.h. */
+/* clang-format off */
+#define GPI__TENSOR_ROWS(X)                                     \
+    X(IN_A, a) X(IN_B, b) X(IN_W, w) X(IN_DY, dy)               \
+    X(OUT_Y, y) X(OUT_DA, da) X(OUT_DB, db) X(OUT_DW, dw)       \
+    X(OUT_Y_TRANSPOSED, y_transposed)
+/* clang-format on */
 
-static const char *const gpi__tensor_names[GPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
-                                                            "da", "db", "dw", "y_transposed"};
+#define GPI__TENSOR_NUMBER(NAME, name) GPI__##NAME,
+enum { GPI__TENSOR_ROWS(GPI__TENSOR_NUMBER) GPI__TENSORS };
+
+#define GPI__TENSOR_NAME(NAME, name) #name,
+static const char *const gpi__tensor_names[GPI__TENSORS] = {GPI__TENSOR_ROWS(GPI__TENSOR_NAME)};
 
 #define GPI__BIT(tensor) (1u << (tensor))
 #define GPI__BIT_A       GPI__BIT(GPI__IN_A)

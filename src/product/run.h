@@ -94,15 +94,7 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
     if (!plan->applied)
         gpi__keep_reason(next, plan->route->id);
     status = gpi__choose_on_device(next, plan);
-    gpi__lock(&plan->base.context->lock);
-    if (!status && !gpi__load_pointer(place)) {
-        gpi__publish_pointer(place, next);
-        next = NULL;
-    }
-    gpi__unlock(&plan->base.context->lock);
-    if (next)
-        gpi__release_plan(&next->base);
-    else if (!plan->applied)
+    if (gpi__publish_plan(place, status, &next->base) && !plan->applied)
         gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
                  "a product of m %lld, n %lld, k %lld uses another route %s: %s",
                  (long long)gpi__callers_m(&plan->problem), (long long)gpi__callers_n(&plan->problem),
@@ -319,16 +311,14 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
     if (status || gpi__writes_nothing(problem))
         return status;
     status = gpi__convert_arguments(problem, args, NULL, &arguments, &regions);
-#ifndef GEMMEPI_NO_HOST
-    if (!status && context->is_host) {
-        status = gpi__check_space(context, &space, 1);
-        return status ? status : gpi__run_on_host(problem, &arguments, NULL, &context->allocator);
-    }
-#endif
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)
         return status;
+#ifndef GEMMEPI_NO_HOST
+    if (context->is_host)
+        return gpi__run_on_host(problem, &arguments, NULL, &context->allocator);
+#endif
     status = gpi__run_on_device(plan, &space, &arguments);
     gpi__leave(context, &entry);
     return status;

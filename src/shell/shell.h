@@ -39,12 +39,8 @@ typedef struct gpi__plan_row {
             gpi__describe_##name, gpi__explain_##name, gpi__measure_##name              \
     }
 /* Those of a desc with a formula, of its own and of a and b. */
-#define GPI__TEXTS_OF(desc)                                      \
-    {                                                            \
-        offsetof(desc, formula), sizeof(desc), {                 \
-            offsetof(desc, a.formula), offsetof(desc, b.formula) \
-        }                                                        \
-    }
+#define GPI__TEXTS_OF(desc) \
+    { offsetof(desc, formula), sizeof(desc), {offsetof(desc, a.formula), offsetof(desc, b.formula)}, NULL }
 
 /* >>making */
 
@@ -145,18 +141,15 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
                                         gemmepi_plan **plan) {
     gpi__text_key key;
     gemmepi_status status;
-    if (gpi__has_text(wish->desc, &row->texts)) {
-        gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
-        if (gpi__is_found(wish, key.bytes, key.size, plan))
-            return gpi__measure_first(row, wish, plan);
-        status = gpi__make_measured(row, wish, plan);
-        if (!status && key.size) {
-            gpi__add(&(*plan)->references, 1);
-            gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
-        }
-        return status;
+    gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
+    if (key.size && gpi__is_found(wish, key.bytes, key.size, plan))
+        return gpi__measure_first(row, wish, plan);
+    status = gpi__make_measured(row, wish, plan);
+    if (!status && key.size) {
+        gpi__add(&(*plan)->references, 1);
+        gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
     }
-    return gpi__make_measured(row, wish, plan);
+    return status;
 }
 
 /* >>runs */

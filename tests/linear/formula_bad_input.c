@@ -129,7 +129,7 @@ static void an_activation_is_refused_beside_a_formula(void) {
 }
 
 static void operands_are_counted_and_named(void) {
-    BOTH(desc.operand_count = -1, "desc.operand_count is -1; accepted are 0 to 28 in a layer");
+    BOTH(desc.operand_count = -1, "desc.operand_count is -1; accepted are 0 to 28");
     BOTH(desc.operand_count = 29, "desc.operand_count is 29; accepted are 0 to 28");
     BOTH(desc.operands = NULL, "desc.operands is NULL, but desc.operand_count is 10");
     BOTH(operands[UP].name = NULL, "desc.operands[2].name is NULL");

@@ -234,6 +234,7 @@ static gpi__library_row stand_in_row(void) {
     row.files[2].name = NULL;
     row.symbols = stand_in_symbols;
     row.symbol_count = 1;
+    row.size = sizeof(stand_in);
     row.version = NULL;
     row.has_builtins = 0;
     return row;

@@ -267,7 +267,7 @@ static gemmepi_status gpi__weights_maps(const gemmepi_context *context, const gp
     weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
     weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
     weights->params.a_bytes = (unsigned)(2 * rows * gpi__weights_step(problem, &weights->shape));
-    result = gpi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
+    result = gpi__map_boxes(&context->driver, problem, a, GPI__SM90_LINE, rows, &weights->params.a);
     if (!result)
         result = gpi__map_boxes(&context->driver, problem, b, line, columns, &weights->params.b);
     return result ? gpi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;

@@ -13,8 +13,6 @@ typedef struct gpi__fused {
     gpi__convert packs[2]; /* of A and B */
     int lies_as_packed
         [2]; /* their lines and items do, so that they are packed in runs alone where they begin anywhere */
-    size_t
-        other_workspace; /* of applied: what runs with alpha or C need, whose kernel is compiled in the first of them */
 } gpi__fused;
 
 /* >>copies of operands */
