@@ -13,9 +13,12 @@ struct alignas(16) Four {
 
 // >>copies
 
-// Zeros follow so many bytes. L2 fetches whole lines: of narrow stages the next one's part, too.
-__device__ inline void copy_unit(u32 to, const void *from, int bytes) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+// Zeros follow so many bytes, if it is not whole. L2 fetches whole lines: of narrow stages the next one's part, too.
+template <bool Whole> __device__ inline void copy_unit(u32 to, const void *from, int bytes) {
+    if (Whole)
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 // Where a line's unit is: turned so that the lanes that load at a time, of two lines, meet no bank twice.
 constexpr int OCTETS_OF_K = SLICE / 32; // that a lane has side by side
@@ -56,21 +59,27 @@ template <int Bits, int Lines, int Halves> struct Copies {
                 asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
         }
     }
-    // The next stage's, of which so much of k exists. extent: as before
+    // The next stage's, of which so much of k exists; of lines that do not exist, anything: no result has both. extent: as before
     __device__ inline void fetch(u32 stage, int k_left, long long extent) {
         int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
-        int valid = (k_left - unit * ELEMENTS) * Bits / 8;
         u32 to = stage + (line * UNITS + place_of_unit<Bits>(line, unit)) * UNIT;
-        valid = valid < 0 ? 0 : valid < UNIT ? valid : UNIT;
-        const u8 *at = from;
         if (Lines < LINES && line >= Lines)
             return;
+        if (k_left >= STEP)
+            copy_lines<true>(to, line, UNIT, extent);
+        else
+            copy_lines<false>(to, line, (k_left - unit * ELEMENTS) * Bits / 8, extent);
+        from += STEP * Bits / 8;
+    }
+    template <bool Whole> __device__ inline void copy_lines(u32 to, int line, int valid, long long extent) const {
+        const u8 *at = from;
+        valid = valid < 0 ? 0 : valid < UNIT ? valid : UNIT;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
-            copy_unit(to + i * (LINES * UNITS * UNIT), at, i * LINES % OF_HALF + line < exist ? valid : 0);
+            if (i * LINES % OF_HALF + line < exist)
+                copy_unit<Whole>(to + i * (LINES * UNITS * UNIT), at, valid);
             at += bytes((Halves > 1 && (i + 1) * LINES == OF_HALF ? extent - OF_HALF + LINES : LINES) * x.ld);
         }
-        from += STEP * Bits / 8;
     }
 };
 

@@ -2,8 +2,8 @@
 // text of an operand (GEMMEPI_MADE), rounded once.
 //
 // A word has pairs of neighbours along k, of 4 bits four, of 8 two, of 16 one. Where numbers are whole, of few bits, and the text is
-// b * scale or (b - zero) * scale, a product in 16 bits is the same rounding as one in F32: that is taken where scale is one of 16 bits
-// and zero whole, which is looked at for each group. All else is computed in F32.
+// b * scale or (b - zero) * scale, a product in 16 bits is the same rounding as one in F32: that is taken where scale is one of 16 bits,
+// or of two in BF16, and zero whole, which is looked at for each group. All else is computed in F32.
 //
 // The prologue defines, with GEMMEPI_MADE, MADE_COUNT, how many operands the text reads, in the order `copied, held`;
 // MADE_COPIED(X): X(i, Type, rows, columns, along_k), of those that come with the stages: an element for so many rows of k (0: all)
@@ -42,10 +42,12 @@ __device__ inline u32 add_two(F16, u32 x, u32 y) {
     asm("add.f16x2 %0, %1, %2;" : "=r"(z) : "r"(x), "r"(y));
     return z;
 }
-__device__ inline u32 add_two(BF16, u32 x, u32 y) {
-    u32 z;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(z) : "r"(x), "r"(0x3f803f80), "r"(y));
+__device__ inline u32 multiply_add_two(BF16, u32 x, u32 y, u32 z) {
+    asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(z) : "r"(x), "r"(y));
     return z;
+}
+__device__ inline u32 add_two(BF16, u32 x, u32 y) {
+    return multiply_add_two(BF16(), x, 0x3f803f80, y);
 }
 __device__ inline u32 multiply_two(F16, u32 x, u32 y) {
     u32 z;
@@ -53,9 +55,7 @@ __device__ inline u32 multiply_two(F16, u32 x, u32 y) {
     return z;
 }
 __device__ inline u32 multiply_two(BF16, u32 x, u32 y) {
-    u32 z;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(z) : "r"(x), "r"(y), "r"(0x80008000)); // + -0
-    return z;
+    return multiply_add_two(BF16(), x, y, 0x80008000); // + -0
 }
 __device__ inline u32 round_two(F16, float first, float second) {
     u32 z;
@@ -180,35 +180,54 @@ template <class In> constexpr float MARKED_HERE = SAME<Stored, E2M1> ? 0 : MARKE
 #define MADE_SCALE(o) 1.f
 #endif
 
+// A scale of up to 11 bits, as F16 has, is in BF16 a sum of two: the rest has two bits, and is exact times a number of up to 7.
+template <class In> constexpr bool SPLITS = SAME<In, BF16> && !MADE_FITS;
+__device__ inline bool splits(float scale) {
+    u32 bits = __float_as_uint(scale), size = bits & 0x7fffffff;
+    return (bits & 0x1fff) == 0 && (size == 0 || (size > 0x0d800000 && size < 0x7e800000)); // 2^-100, 2^126
+}
+
 // Whether 16 bits are enough for a column with these operands.
 template <class In> __device__ inline bool fits_in_16_bits(const float (&o)[MADE_COUNT]) {
     float scale = MADE_SCALE(o), minus = -MARKED_HERE<In> - MADE_ZERO(o), again[2];
     bool fits = true;
-    if (!MADE_FITS) {
+    if (SPLITS<In>) {
+        fits = splits(scale);
+    } else if (!MADE_FITS) {
         to_two(In(), round_two(In(), scale, scale), again);
         fits = again[0] == scale;
     }
     if (MADE_FORM == 2) {
         to_two(In(), round_two(In(), minus, minus), again);
-        fits = fits && again[0] == minus && fabsf(MADE_ZERO(o)) <= 48;
+        fits = fits && again[0] == minus && fabsf(MADE_ZERO(o)) <= 32;
     }
     return fits && !(SAME<Stored, E2M1> && MADE_FORM == 2 && rintf(minus) != minus);
 }
 // Twice each, if 16 bits are enough; minus the zero and the mark.
 struct In_pairs {
-    u32 scale, minus_zero;
+    u32 scale, rest, minus_zero;
 };
 template <class In> __device__ inline In_pairs in_pairs(In, const Of_group &of) {
-    float scale = MADE_SCALE(of.o), minus = -MARKED_HERE<In> - MADE_ZERO(of.o);
-    return {round_two(In(), scale, scale), round_two(In(), minus, minus)};
+    float scale = MADE_SCALE(of.o), minus = -MARKED_HERE<In> - MADE_ZERO(of.o), most[2];
+    In_pairs pairs = {round_two(In(), scale, scale), 0, round_two(In(), minus, minus)};
+    to_two(In(), pairs.scale, most);
+    if (SPLITS<In>)
+        pairs.rest = round_two(In(), scale - most[0], scale - most[0]);
+    return pairs;
+}
+template <class In> __device__ inline u32 scale_two(In, u32 two, const In_pairs &of) {
+    if constexpr (SPLITS<In>)
+        return multiply_add_two(In(), two, of.scale, multiply_two(In(), two, of.rest));
+    else
+        return multiply_two(In(), two, of.scale);
 }
 
 // A pair, where 16 bits are enough, and else.
 template <class In> __device__ inline u32 make_two(In, u32 word, int j, const In_pairs &of) {
     if constexpr (IS_PACKED<Stored> && !SAME<Stored, E2M1>)
-        return multiply_two(In(), add_two(In(), mark_nibbles(In(), word, j), of.minus_zero), of.scale);
+        return scale_two(In(), add_two(In(), mark_nibbles(In(), word, j), of.minus_zero), of);
     u32 two = widen_two(In(), word, j);
-    return multiply_two(In(), MADE_FORM == 2 ? add_two(In(), two, of.minus_zero) : two, of.scale);
+    return scale_two(In(), MADE_FORM == 2 ? add_two(In(), two, of.minus_zero) : two, of);
 }
 template <class In> __device__ inline u32 make_two(In, u32 word, int j, const Of_group &of) {
     if constexpr (!MADE) {

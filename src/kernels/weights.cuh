@@ -180,19 +180,20 @@ struct Stage {
     int at, k;
 };
 
-// Of a stage's k from `first` on those of a column of the tile.
-template <class Type, int Rows, bool Along_k> __device__ inline float read_operand(const u8 *operand, int k, int first, int column) {
+// Of a stage's k from `first` on those of a column of the tile, so many further.
+template <class Type, int Rows, bool Along_k>
+__device__ inline float read_operand(const u8 *operand, int k, int first, int column, int further) {
     constexpr int SIZE = (int)sizeof(Type), GROUPS = groups_of_step(Rows), BYTES = GROUPS * SIZE;
     int group = GROUPS > 1 ? first / (Rows ? Rows : 1) : 0;
-    const u8 *at = Along_k ? operand + column * (BYTES < 4 ? 4 : BYTES) + group * SIZE + (BYTES < 4 ? k / (Rows ? Rows : 1) * SIZE % 4 : 0)
-                           : operand + (group * TILE_N + column) * SIZE;
-    return to_acc<F32>(*reinterpret_cast<const Type *>(at));
+    constexpr int STRIDE = Along_k ? BYTES < 4 ? 4 : BYTES : SIZE;
+    const u8 *at = operand + (u32)(column * STRIDE + (Along_k ? group * SIZE + (BYTES < 4 ? k / (Rows ? Rows : 1) * SIZE % 4 : 0) : group * TILE_N * SIZE));
+    return to_acc<F32>(*reinterpret_cast<const Type *>(at + further * STRIDE));
 }
 #define MADE_READ(i, Type, rows, columns, along_k) \
-    o[i] = read_operand<Type, rows, along_k>(shared + stage.at + A_BYTES + B_BYTES + made_bytes(i), stage.k, first, column);
+    o[i] = read_operand<Type, rows, along_k>(shared + stage.at + A_BYTES + B_BYTES + made_bytes(i), stage.k, first, column, further);
 #define MADE_TAKE(i, Type) o[i] = held.at[i];
-__device__ inline void read_operands(const Stage &stage, int first, int column, const Held_for_made &held, float (&o)[MADE_COUNT]) {
-    (void)stage, (void)first, (void)column, (void)held, (void)o;
+__device__ inline void read_operands(const Stage &stage, int first, int column, int further, const Held_for_made &held, float (&o)[MADE_COUNT]) {
+    (void)stage, (void)first, (void)column, (void)further, (void)held, (void)o;
     MADE_COPIED(MADE_READ)
     MADE_HELD(MADE_TAKE)
 }
@@ -214,7 +215,7 @@ __device__ inline bool read_columns(const Stage &stage, int first, const Held_fo
     bool fits = true;
 #pragma unroll
     for (int i = 0; i < 2 * SIXTEENS; i++) {
-        read_operands(stage, first, column + 8 * i, held, of[i].o);
+        read_operands(stage, first, column, 8 * i, held, of[i].o);
         if (BY_FORM && !SHARES)
             fits = fits_in_16_bits<In>(of[i].o) && fits;
     }
@@ -222,7 +223,7 @@ __device__ inline bool read_columns(const Stage &stage, int first, const Held_fo
 #pragma unroll
         for (int i = 0; i < 2 * SIXTEENS; i += 4) {
             float o[MADE_COUNT];
-            read_operands(stage, first, column + 8 * (i + (int)threadIdx.x % (SIXTEENS > 1 ? 4 : 2)), held, o);
+            read_operands(stage, first, column + 8 * ((int)threadIdx.x % (SIXTEENS > 1 ? 4 : 2)), 8 * i, held, o);
             fits = fits_in_16_bits<In>(o) && fits;
         }
     }

@@ -26,6 +26,7 @@ static const making makings[] = {
     {GEMMEPI_U4, GEMMEPI_F16, "(b - zero) * scale", GEMMEPI_F16, GEMMEPI_F16, 128, 1, 0, NULL, 0, 0},
     {GEMMEPI_I4, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_BF16, 32, 1, 0, NULL, 0, 0},
     {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_F32, GEMMEPI_F32, 64, 1, 1, NULL, 1, 0},
+    {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_I8, GEMMEPI_F16, 128, 1, 0, NULL, 0, 0},
     {GEMMEPI_U4, GEMMEPI_BF16, "scale * (b - 8)", GEMMEPI_F16, GEMMEPI_F16, 256, 1, 0, NULL, 0, 0},
     {GEMMEPI_E2M1, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_E8M0, 32, 1, 0, NULL, 0, 0},
     {GEMMEPI_E2M1, GEMMEPI_F16, "b * scale * number", GEMMEPI_F16, GEMMEPI_E4M3, 16, 1, 0, NULL, 0, 0},
@@ -158,7 +159,7 @@ static drawn draw(const making *of, const gpi__weights_shape *shape, uint64_t se
     w.b = tensor_of(of->stored, w.n, w.k, is_packed(of->stored) ? 32 : 16, rng_one_in(&r, 2) ? w.batch : 1,
                     &r, -100, 100, 1);
     ends_infinite = of->ends_infinite;
-    w.scale = tensor_of(of->scale, lines, length, 4, rng_one_in(&r, 2) ? w.batch : 1, &r, 0.5, 2, 1.0 / 128);
+    w.scale = tensor_of(of->scale, lines, length, 4, rng_one_in(&r, 2) ? w.batch : 1, &r, 0.5, 2, 1.0 / 1024);
     ends_infinite = 0;
     w.zero = tensor_of(of->zero, lines, length, 4, 1, &r, 0, 15, of->zeros_are_odd ? 1.0 / 32 : 1);
     w.bias = tensor_of(GEMMEPI_F32, 1, w.n, 4, 1, &r, -4, 4, 0.25);
@@ -202,7 +203,8 @@ static double made(const drawn *w, int64_t item, int64_t column, int64_t k) {
     return oracle_round(of->a, x);
 }
 
-/* v and what it may be off: sums in F32, and a number of 16 bits that was rounded twice */
+/* v and what it may be off: sums in F32, and a number of 16 bits that was rounded twice. A product of whole numbers and a scale of 11 bits
+   is exact in F32, and rounded once. */
 static double value(const drawn *w, int64_t item, int64_t row, int64_t column, double *bound) {
     double sum = 0, size = 0, x;
     int64_t k;
@@ -210,9 +212,10 @@ static double value(const drawn *w, int64_t item, int64_t row, int64_t column, d
         x = at(&w->a, item, row, k) * made(w, item, column, k);
         sum += x, size += fabs(x);
     }
-    *bound =
-        size * (1e-5 + (w->of->a == GEMMEPI_BF16 ? 0.008 : 0.001) / (double)(w->k < 16 ? 1 : w->k / 16)) +
-        1e-6;
+    x = !strchr(w->of->text, '/') && !strstr(w->of->text, "one") ? 0
+        : w->of->a == GEMMEPI_BF16                               ? 0.008
+                                                                 : 0.001;
+    *bound = size * (1e-5 + x / (double)(w->k < 16 ? 1 : w->k / 16)) + 1e-6;
     return sum * (w->of->with_alpha ? 1.5 : 1);
 }
 
