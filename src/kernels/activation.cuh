@@ -97,6 +97,14 @@ __device__ inline double fused(double x, double y, double z) {
     return fma(x, y, z);
 }
 
+// (q x + next) x + ...: coefficients from that of the highest power on
+__device__ inline float polynomial(float, float q) {
+    return q;
+}
+template <class... More> __device__ inline float polynomial(float x, float q, float next, More... more) {
+    return polynomial(x, fmaf(x, q, next), more...);
+}
+
 // x / y of 1 <= y < 2^126, where x / y does not overflow; a step of Newton's leaves little more than one rounding
 __device__ inline float ratio(float x, float y) {
     float inverse = fast_reciprocal(y), guess = x * inverse;
@@ -137,12 +145,7 @@ __device__ inline float shifted_quotient(float x) {                          // 
 }
 __device__ inline Reduced_exponential exponential_of_remainder(float shifted, float r) {
     // (exp(r) - 1 - r) / r^2, of least largest error: 2^-29 of exp(r) - 1
-    float q = fmaf(r, 2.48440974e-05f, 0.000200913782f);
-    q = fmaf(r, q, 0.00138897297f);
-    q = fmaf(r, q, 0.00833266042f);
-    q = fmaf(r, q, 0.0416666456f);
-    q = fmaf(r, q, 0.166666716f);
-    q = fmaf(r, q, 0.5f);
+    float q = polynomial(r, 2.48440974e-05f, 0.000200913782f, 0.00138897297f, 0.00833266042f, 0.0416666456f, 0.166666716f, 0.5f);
     return {fmaf(r * r, q, r), __uint_as_float(__float_as_uint(shifted) << 23) * 5.9604644775390625e-08f};
 }
 __device__ inline Reduced_exponential reduced_exponential(float x) {
@@ -196,10 +199,7 @@ __device__ inline float exponential_less_1(float x) {
     return fmaf(e.less_1, square, square - 1);
 #else
     // near 0 a polynomial of least largest error: 2^-27
-    float q = fmaf(x, 0.00112163485f, 0.00818738621f);
-    q = fmaf(x, q, 0.0416290909f);
-    q = fmaf(x, q, 0.166662246f);
-    q = fmaf(x, q, 0.499999821f);
+    float q = polynomial(x, 0.00112163485f, 0.00818738621f, 0.0416290909f, 0.166662246f, 0.499999821f);
     return choice(x > -0.5f, x * fmaf(x, q, 1), fast_power_of_2(x * 1.4426950f) - 1);
 #endif
 }
@@ -214,9 +214,7 @@ __device__ inline float hyperbolic_tangent(float x) {
 #else
     // near 0 an odd polynomial of least largest error, 2^-24.6; elsewhere 1 - 2 / (1 + exp(2 |x|)), of a half at least
     float size = fabsf(x), square = x * x;
-    float q = fmaf(square, 0.0164375808f, -0.0526718125f);
-    q = fmaf(square, q, 0.133207247f);
-    q = fmaf(square, q, -0.333329469f);
+    float q = polynomial(square, 0.0164375808f, -0.0526718125f, 0.133207247f, -0.333329469f);
     float far = fmaf(fast_reciprocal(1 + fast_power_of_2(size * 2.8853900f)), -2, 1);
     return choice(size < 0.55f, x * fmaf(square, q, 1), copysignf(far, x));
 #endif
@@ -227,27 +225,16 @@ __device__ inline double hyperbolic_tangent(double x) {
 
 // log(1 + e) / (root * root) of e = part * root * root <= 1
 __device__ inline float logarithm_of_1_plus(Exponential<float> exponential) {
-    float e = exponential.value(), q;
+    float e = exponential.value();
 #if GEMMEPI_EXACT
     // (log(1 + e) - e) / e^2, of least largest error: 2^-27 of log(1 + e)
-    q = fmaf(e, -0.00329107419f, 0.0200884603f);
-    q = fmaf(e, q, -0.0574604832f);
-    q = fmaf(e, q, 0.106613711f);
-    q = fmaf(e, q, -0.153449774f);
-    q = fmaf(e, q, 0.196921214f);
-    q = fmaf(e, q, -0.249580204f);
-    q = fmaf(e, q, 0.333304644f);
-    q = fmaf(e, q, -0.499999315f);
+    float q = polynomial(e, -0.00329107419f, 0.0200884603f, -0.0574604832f, 0.106613711f, -0.153449774f, 0.196921214f, -0.249580204f,
+                         0.333304644f, -0.499999315f);
     return fmaf(exponential.part * e, q, exponential.part);
 #else
     // log(1 + e) / e, of least largest error: 2^-22.1
-    q = fmaf(e, -0.00853921007f, 0.044089634f);
-    q = fmaf(e, q, -0.107681714f);
-    q = fmaf(e, q, 0.177452415f);
-    q = fmaf(e, q, -0.244954631f);
-    q = fmaf(e, q, 0.332754791f);
-    q = fmaf(e, q, -0.499974042f);
-    return fmaf(e, q, 0.999999821f);
+    return polynomial(e, -0.00853921007f, 0.044089634f, -0.107681714f, 0.177452415f, -0.244954631f, 0.332754791f, -0.499974042f,
+                      0.999999821f);
 #endif
 }
 __device__ inline double logarithm_of_1_plus(Exponential<double> e) {
@@ -399,12 +386,7 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
 __device__ inline float times_own_normal(float x) {
     float size = fabsf(fminf(x, 20)), t = fast_reciprocal(fmaf(size, 0.26f, 1));
     float root = fast_power_of_2(x * -0.36067376f * x);
-    float p = fmaf(t, -0.066500567f, 0.20305874f);
-    p = fmaf(t, p, -0.065038852f);
-    p = fmaf(t, p, 0.13312194f);
-    p = fmaf(t, p, 0.087257259f);
-    p = fmaf(t, p, 0.10438382f);
-    p = fmaf(t, p, 0.10371772f);
+    float p = polynomial(t, -0.066500567f, 0.20305874f, -0.065038852f, 0.13312194f, 0.087257259f, 0.10438382f, 0.10371772f);
     p *= t * size;
     return fmaf(-p * root, root, fmaxf(x, 0));
 }
@@ -423,19 +405,10 @@ __device__ inline float above_0(float x) {
 template <bool Gate> __device__ inline float sum_times_own_normal(float x) {
     float y = Gate ? -fabsf(x) : fminf(x, fmaxf(-x, -13)); // -|x|, there -13 of x above 13: a number of +inf, too
 #if GEMMEPI_LONG_SUMS
-    float p = fmaf(y, 0.000388750457f, 0.00660956977f);
-    p = fmaf(y, p, 0.0510568805f);
-    p = fmaf(y, p, -0.460328877f);
-    p = fmaf(y, p, 1.15084445f);
-    p = fmaf(y, p, -1.0000087f);
+    float p = polynomial(y, 0.000388750457f, 0.00660956977f, 0.0510568805f, -0.460328877f, 1.15084445f, -1.0000087f);
 #else
-    float p = fmaf(y, 9.13470785e-07f, 4.16792682e-05f);
-    p = fmaf(y, p, 0.000778685964f);
-    p = fmaf(y, p, 0.00801064726f);
-    p = fmaf(y, p, 0.0532111079f);
-    p = fmaf(y, p, -0.458959132f);
-    p = fmaf(y, p, 1.15113628f);
-    p = fmaf(y, p, -0.999999404f);
+    float p = polynomial(y, 9.13470785e-07f, 4.16792682e-05f, 0.000778685964f, 0.00801064726f, 0.0532111079f, -0.458959132f, 1.15113628f,
+                         -0.999999404f);
 #endif
     if constexpr (Gate) // infinity times 0 is 0 there
         return fmaf(x, 0.5f, y * -0.5f) - from_0_to_1(-y * fast_power_of_2(p));

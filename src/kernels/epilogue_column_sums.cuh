@@ -5,9 +5,9 @@
 
 // BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.
 // Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.
-template <int Threads>
+template <int Threads, int Halves>
 __device__ inline void store_partials(const gpi__epilogue_params &p, long long part, long long column, int valid,
-                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {
+                                      u32 x, u32 y, u32 width, const Acc (&sums)[Halves][RUN]) {
     __shared__ Acc shared[HALVES_OUT * RUN][Threads];
     u32 thread = y * width + x;
 #pragma unroll

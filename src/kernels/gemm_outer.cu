@@ -79,10 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_outer(GEMMEPI_PARA
         epilogue(p, state, of, saved, item, row, column, valid, v);
         store_result(p, state, item, row, column, valid, v);
     }
-    if constexpr (HAS_BGRAD) {
-        Acc column_sums[HALVES_OUT][RUN];
-        memcpy(column_sums, v, sizeof column_sums);
-        store_partials<THREADS>(p, line, column, columns_left, x, y, WIDTH, column_sums);
-    }
+    if constexpr (HAS_BGRAD)
+        store_partials<THREADS>(p, line, column, columns_left, x, y, WIDTH, v);
     end_epilogue(p, state);
 }

@@ -6,6 +6,7 @@
 // has both halves of GATED, 32 columns of each.
 #include "epilogue.cuh"
 #include "groups.cuh"
+#include "mma.cuh"
 
 #ifndef GEMMEPI_A_TYPE
 #define GEMMEPI_A_TYPE       F32
@@ -213,43 +214,12 @@ template <class T, bool Transposed, bool Aligned, bool Split = false, bool Gathe
 // >>multiplication. Thread (eighth, quarter) of a warp has row `eighth` and columns 2 * quarter and the next of each octet
 // of rows and columns: so the tensor cores want it. sums[i][j] are those of octet i of rows and j of columns.
 
-#if __CUDA_ARCH__ >= 800
-__device__ inline void multiply_16(F16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+template <class T> __device__ inline void multiply_octets(T, float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+    multiply_16(T(), sums, a, b[0], b[1]);
 }
-__device__ inline void multiply_16(BF16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+__device__ inline void multiply_octets(I8, int (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+    multiply_32(sums, a, b[0], b[1]);
 }
-__device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+r"(upper[0]), "+r"(upper[1]), "+r"(lower[0]), "+r"(lower[1])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-#elif __CUDA_ARCH__ >= 750 // a half or a quarter at a time
-__device__ inline void multiply_16(F16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-        asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-            : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
-            : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(b[i]));
-}
-__device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        int(&sums)[2] = i % 2 ? lower : upper;
-        asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
-            : "+r"(sums[0]), "+r"(sums[1])
-            : "r"(a[i]), "r"(b[i / 2]));
-    }
-}
-#endif
 
 // One step of k on tensor cores; a and b are the lines of the warp's rows and columns.
 template <class T>
@@ -271,8 +241,13 @@ __device__ inline void multiply_fragments(const u8 *a, const u8 *b, Accumulated 
 #pragma unroll
         for (int i = 0; i < OCTETS; i += 2)
 #pragma unroll
-            for (int j = 0; j < OCTETS; j++)
-                multiply_16(T(), sums[i][j], sums[i + 1][j], left[i / 2], right[j]);
+            for (int j = 0; j < OCTETS; j++) {
+                Accumulated both[4] = {sums[i][j][0], sums[i][j][1], sums[i + 1][j][0], sums[i + 1][j][1]};
+                multiply_octets(T(), both, left[i / 2], right[j]);
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    sums[i + e / 2][j][e % 2] = both[e];
+            }
     }
 }
 

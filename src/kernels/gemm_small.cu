@@ -405,11 +405,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
         epilogue(p, state, of, saved, item, own_row, first, valid, v);
         store_result(p, state, item, own_row, first, valid, v);
     }
-    if constexpr (HAS_BGRAD) {
-        Acc column_sums[HALVES_OUT][RUN];
-        memcpy(column_sums, v, sizeof column_sums);
-        store_partials<THREADS>(p, line, first, valid, x, y, WIDTH, column_sums);
-    }
+    if constexpr (HAS_BGRAD)
+        store_partials<THREADS>(p, line, first, valid, x, y, WIDTH, v);
     end_epilogue(p, state);
     first_has_read();
 }

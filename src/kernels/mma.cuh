@@ -1,4 +1,4 @@
-// Instructions of tensor cores that several kernels have, from Turing on: ldmatrix, and mma.sync of 16 bits.
+// Instructions of tensor cores that several kernels have, from Turing on: ldmatrix, and mma.sync of 16 bits and of I8.
 #pragma once
 #include "types.cuh"
 
@@ -33,5 +33,19 @@ __device__ inline void multiply_16(F16, float (&sums)[4], const u32 (&a)[4], u32
         asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
             : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
             : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(i ? b1 : b0));
+#endif
+}
+// The same of I8, 32 of k.
+__device__ inline void multiply_32(int (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else // a quarter
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+r"(sums[i % 2 * 2]), "+r"(sums[i % 2 * 2 + 1])
+            : "r"(a[i]), "r"(i / 2 ? b1 : b0));
 #endif
 }

@@ -28,7 +28,7 @@
 /* written down by hand from the #include lines of src/kernels/ */
 static const char *const families[][MAX_INCLUDED] = {
     {"pass.cu", EPILOGUE},
-    {"gemm_plain.cu", EPILOGUE, "groups.cuh"},
+    {"gemm_plain.cu", EPILOGUE, "groups.cuh", "mma.cuh"},
     {"gemm_sm80.cu", EPILOGUE, SM80, "mma.cuh"},
     {"gemm_sm90.cu", EPILOGUE, SM90, "groups.cuh"},
     {"groups.cu", "types.cuh", "params.h"},

@@ -12,17 +12,7 @@ __device__ inline void load_words(u32 from, u32 &to) {
 __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     int whole[4];
     memcpy(whole, sums, sizeof whole);
-#if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+r"(whole[0]), "+r"(whole[1]), "+r"(whole[2]), "+r"(whole[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#else // a quarter
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                     : "+r"(whole[i % 2 * 2]), "+r"(whole[i % 2 * 2 + 1])
-                     : "r"(a[i]), "r"(i / 2 ? b1 : b0));
-#endif
+    multiply_32(whole, a, b0, b1);
     memcpy(sums, whole, sizeof whole);
 }
 #elif GEMMEPI_BLOCK_SCALES
@@ -65,12 +55,8 @@ __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#else // of F16, half as many
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-                     : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-                     : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(i ? b1 : b0));
+#else
+    multiply_16(F16(), sums, a, b0, b1);
 #endif
 }
 #endif
