@@ -18765,11 +18765,9 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__PLAIN_ODD       2200 /* of tiles of odd lines, which wait for each other's | 0.4 */
 #define GPI__PLAIN_C         1400 /* it waits for what D holds | 0.2 */
 
-/* A network's backward in one kernel against layers, of a warpgroup for an element in each of its threads: 64 x 4 with RELU, SILU, and sines of
- two lengths. */
-#define GPI__NETWORK_FUNCTION 0.9 /* times: more of a function's cycles than by layers */
-#define GPI__NETWORK_INPUT   0.44 /* of each input of a layer */
-#define GPI__NETWORK_MEMORY  100 /* that layers take to write and read what is between them */
+/* What functions of a network's backward may take, of a warpgroup, for a row of a layer, before layers are faster than one kernel; of 25 networks
+ 64, 32 and 16 wide. */
+#define GPI__NETWORK_FUNCTIONS 8300
 
 /* cuBLASLt 13.1, in us, and ps for an element of D; H200. */
 #define GPI__LT_MARGIN       0.99 /* counts as so much of its time: there is nothing to compile | 0.07 */
@@ -39575,16 +39573,15 @@ static double gpi__function_cycles(const gpi__network_layer *layer, int backward
 
 /* Whether backward's functions, which few warps make, and make again, take longer than what is between layers does to memory and back. */
 static int gpi__is_network_faster_by_layers(const gpi__network_task *task) {
-  double more = 0;
+  double cycles = 0;
   int i;
   for (i = 0; i < task->layer_count; i++) {
     const gpi__network_layer *layer = &task->layers[i];
-    double cycles =
-      gpi__function_cycles(layer, 1) + (i + 1 < task->layer_count ? gpi__function_cycles(layer, 0) : 0);
-    more += (double)layer->width * (GPI__NETWORK_FUNCTION * cycles +
-      GPI__NETWORK_INPUT * (double)layer->inputs - GPI__NETWORK_MEMORY);
+    int is_hidden = i + 1 < task->layer_count;
+    cycles += (double)layer->width *
+        (gpi__function_cycles(layer, 1) + (is_hidden ? gpi__function_cycles(layer, 0) : 0));
   }
-  return more > 0;
+  return cycles > GPI__NETWORK_FUNCTIONS * task->layer_count;
 }
 
 /* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. Of rows it counts only that there are some, and

@@ -94,11 +94,9 @@
 #define GPI__PLAIN_ODD       2200  /* of tiles of odd lines, which wait for each other's | 0.4 */
 #define GPI__PLAIN_C         1400  /* it waits for what D holds | 0.2 */
 
-/* A network's backward in one kernel against layers, of a warpgroup for an element in each of its threads: 64 x 4 with RELU, SILU, and sines of
-   two lengths. */
-#define GPI__NETWORK_FUNCTION 0.9  /* times: more of a function's cycles than by layers */
-#define GPI__NETWORK_INPUT   0.44  /* of each input of a layer */
-#define GPI__NETWORK_MEMORY  100   /* that layers take to write and read what is between them */
+/* What functions of a network's backward may take, of a warpgroup, for a row of a layer, before layers are faster than one kernel; of 25 networks
+   64, 32 and 16 wide. */
+#define GPI__NETWORK_FUNCTIONS 8300
 
 /* cuBLASLt 13.1, in us, and ps for an element of D; H200. */
 #define GPI__LT_MARGIN       0.99  /* counts as so much of its time: there is nothing to compile | 0.07 */

@@ -181,16 +181,15 @@ static double gpi__function_cycles(const gpi__network_layer *layer, int backward
 
 /* Whether backward's functions, which few warps make, and make again, take longer than what is between layers does to memory and back. */
 static int gpi__is_network_faster_by_layers(const gpi__network_task *task) {
-    double more = 0;
+    double cycles = 0;
     int i;
     for (i = 0; i < task->layer_count; i++) {
         const gpi__network_layer *layer = &task->layers[i];
-        double cycles =
-            gpi__function_cycles(layer, 1) + (i + 1 < task->layer_count ? gpi__function_cycles(layer, 0) : 0);
-        more += (double)layer->width * (GPI__NETWORK_FUNCTION * cycles +
-                                        GPI__NETWORK_INPUT * (double)layer->inputs - GPI__NETWORK_MEMORY);
+        int is_hidden = i + 1 < task->layer_count;
+        cycles += (double)layer->width *
+                  (gpi__function_cycles(layer, 1) + (is_hidden ? gpi__function_cycles(layer, 0) : 0));
     }
-    return more > 0;
+    return cycles > GPI__NETWORK_FUNCTIONS * task->layer_count;
 }
 
 /* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. Of rows it counts only that there are some, and
