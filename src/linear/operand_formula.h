@@ -98,7 +98,7 @@ static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc
             "desc.operands[%d] is %s, but desc.flags has no LINEAR_D%s, with which the gradients of "
             "what desc.%s.formula reads are made",
             i, operand->name, factor[0] == 'a' ? "A" : "B", factor);
-        GPI__INVALID_IF(of >= 0 && !in_a && !in_b && !desc->formula,
+        GPI__INVALID_IF(of >= 0 && !in_a && !in_b && !in_own,
                         "desc.operands[%d] is %s, but no formula of this backward reads %s", i, operand->name,
                         name);
     }

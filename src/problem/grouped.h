@@ -293,8 +293,8 @@ static gemmepi_status gpi__unite_found_scales(gpi__problem *problem) {
 /* What a text makes of a: of all rows that are stored, once. */
 static gemmepi_status gpi__unite_made(gpi__problem *problem) {
     gpi__view *view = &problem->made[GPI__A].view;
-    if (problem->grouping.rows_a)
-        view->lines = problem->grouping.rows_a;
+    if (problem->grouping.rows_a) /* of one row the ld was forgotten */
+        view->lines = problem->grouping.rows_a, view->ld = gpi__ld_of_made(view->length);
     return gpi__check_view(view, "a", 1);
 }
 

@@ -110,14 +110,17 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
 }
 
 /* Lines of what is made begin at multiples of 16 elements, so that every kernel reads them as it likes. */
+static int64_t gpi__ld_of_made(int64_t length) {
+    return length ? gpi__offset((length + 15) / 16, 16, 0) : 16;
+}
+
 static void gpi__lay_out_made(const gpi__formula_desc *from, int64_t rows, int64_t columns, int64_t items,
                               gemmepi_matrix *made) {
-    int64_t lines = from->exchanged ? columns : rows, length = from->exchanged ? rows : columns, ld;
+    int64_t lines = from->exchanged ? columns : rows;
     memset(made, 0, sizeof *made);
     made->dtype = from->d;
-    ld = length ? gpi__offset((length + 15) / 16, 16, 0) : 16;
-    made->ld = ld;
-    made->batch_stride = items > 1 ? gpi__offset(lines ? lines : 1, ld, 0) : 0;
+    made->ld = gpi__ld_of_made(from->exchanged ? rows : columns);
+    made->batch_stride = items > 1 ? gpi__offset(lines ? lines : 1, made->ld, 0) : 0;
     if (made->batch_stride < 0)
         made->batch_stride = 0; /* too large: the product's own sizes are refused */
 }
@@ -171,14 +174,15 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
     return status ? status : gpi__place_formula(problem->made[i].formula, &result, placed, &d);
 }
 
-/* desc's operands for one text: no output is assigned by it. */
-static void gpi__take_operands(const gemmepi_matmul_desc *desc, int of_result, gpi__desc_of_made *own) {
-    int o;
+/* Whether an operand has a width along the axis that is not contiguous here, as one that another text reads may have. */
+static int gpi__is_wide_across(const gemmepi_operand *operand, int exchanged) {
+    return (operand->width == GEMMEPI_WIDTH_HALF || operand->width == GEMMEPI_WIDTH_DOUBLE) &&
+           (int)operand->kind == (exchanged ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW);
+}
+
+static void gpi__take_operands(const gemmepi_matmul_desc *desc, gpi__desc_of_made *own) {
     if (desc->operand_count)
         memcpy(own->operands, desc->operands, (size_t)desc->operand_count * sizeof own->operands[0]);
-    for (o = 0; o < desc->operand_count && !of_result; o++)
-        if (own->operands[o].output)
-            gpi__put_placeholder(&own->operands[o]);
 }
 
 /* The formula as one whose D is so wide: *formula is NULL where it is not, or reads an operand of a third width. */
@@ -189,9 +193,14 @@ static gemmepi_status gpi__parse_operand_as(const gemmepi_allocator *allocator,
     int o, fits = 1, other[GPI__FORMULA_OPERANDS] = {0};
     gemmepi_status status;
     *formula = NULL;
-    gpi__take_operands(desc, 0, own);
-    for (o = 0; o < desc->operand_count; o++)
+    gpi__take_operands(desc, own);
+    for (o = 0; o < desc->operand_count; o++) {
+        if (own->operands[o].output) /* it assigns none */
+            gpi__put_placeholder(&own->operands[o]);
+        if (gpi__is_wide_across(&own->operands[o], from->exchanged))
+            own->operands[o].width = GEMMEPI_WIDTH_N;
         gpi__count_from_value(&own->operands[o], from->exchanged, made, &other[o]);
+    }
     status = gpi__parse(&work->parser, &work->graph, from);
     if (!status)
         status = gpi__formula_of(allocator, &work->graph, formula);
@@ -248,6 +257,10 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
         else if (desc->operands[o].output)
             status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it reads %s, an output, which is not there yet",
                                desc->operands[o].name);
+        else if (gpi__is_wide_across(&desc->operands[o], from.exchanged)) {
+            own->operands[o].width = desc->operands[o].width;
+            status = gpi__check_fields_of_operand(&from, o);
+        }
     }
     if (!status)
         status = gpi__make_operand(allocator, &work->graph, formula, desc, i, problem, own);
@@ -303,7 +316,7 @@ static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, con
             return gpi__in_words_of_operand(status, i);
     }
     status = gpi__check_apart(desc, problem->made[0].formula, problem->made[1].formula);
-    gpi__take_operands(desc, 1, own);
+    gpi__take_operands(desc, own);
     for (o = 0; o < desc->operand_count; o++)
         if (desc->operands[o].kind >= GEMMEPI_PER_ROW && gpi__formula_with(problem, o))
             gpi__put_placeholder(&own->operands[o]);

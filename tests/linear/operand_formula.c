@@ -853,6 +853,7 @@ static void what_backward_does_not_do_through_a_formula_is_refused_in_words(void
         {"a", "b", NULL, DB | WITH_I4 | COLUMN_MAJOR, 0, "desc.flags has LINEAR_DB, but desc.b.dtype is I4"},
         {"a * x", NULL, NULL, DB, 1, "desc.operands[3] is d_x, but desc.flags has no LINEAR_DA"},
         {"a * x", NULL, NULL, DA, 2, "desc.operands[3] is d_c, but no formula of this backward reads c"},
+        {"0.5 > 1 ? c : a", NULL, "d = v + 1", DA, 2, "d_c, but no formula of this backward reads c"},
         {NULL, "b * c", NULL, DA, 2, "desc.operands[3] is d_c, but desc.flags has no LINEAR_DB"},
         {"a * x", "b", NULL, DA | WITH_I4, 0, "desc.flags has LINEAR_DA, but desc.a.dtype is I4"},
         {"a * s", "b * s", NULL, DA | DB, 4, "desc.a.formula and desc.b.formula both read s: list s twice"},

@@ -399,6 +399,39 @@ static void numbers_and_scalars_are_read_by_all_formulas_of_a_product(void) {
     gemmepi_free(here->context, device);
 }
 
+/* A width is along the axis that is contiguous where the operand's own text stands: a's and the result's columns, b's rows. */
+static void operands_are_wide_along_the_axis_of_the_text_that_reads_them(void) {
+    static const float numbers[6][4] = {{1, 2, 3, 4},  {5, 6, 7, 8},               /* a [2, 2 * 2] */
+                                        {2, -1, 3, 1},                             /* b stored [1, 2 * 2] */
+                                        {1, 2, 3, 4},  {5, 6, 7, 8}, {-2, 9}};     /* g, h and w */
+    static const float want[] = {-2 * (9 * 13 + 16 * 7), -2 * (21 * 13 + 32 * 7)}; /* of k 0 and 1 */
+    gemmepi_operand operands[3];
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    float d[2] = {0}, *device;
+    void *pointers[3];
+    int i;
+    memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args), memset(operands, 0, sizeof operands);
+    operands[0].name = "g", operands[0].kind = operands[2].kind = GEMMEPI_PER_COLUMN;
+    operands[1].name = "h", operands[1].kind = GEMMEPI_PER_ROW, operands[2].name = "w";
+    for (i = 0; i < 3; i++)
+        operands[i].width = GEMMEPI_WIDTH_DOUBLE, operands[i].dtype = GEMMEPI_F32;
+    desc.m = 2, desc.n = 1, desc.k = 2, desc.operands = operands, desc.operand_count = 3;
+    desc.a.formula = "right(a) * right(g)";
+    desc.b.formula = "left(b) * right(b) + right(h)", desc.b.transposed = 1, desc.formula = "d = v * left(w)";
+    CHECK(gemmepi_alloc(here->context, sizeof numbers + sizeof d, (void **)&device) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, device, numbers, sizeof numbers, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    args.a = device, args.b = device + 8, args.d = device + 24, args.operands = pointers;
+    for (i = 0; i < 3; i++)
+        pointers[i] = device + 12 + 4 * i;
+    CHECK(gemmepi_matmul(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, d, device + 24, sizeof d, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(d[0] == want[0] && d[1] == want[1], "%g %g, expected %g %g", d[0], d[1], want[0], want[1]);
+    gemmepi_free(here->context, device);
+}
+
 /* >>with outputs, in F64 */
 
 static void texts_of_operands_go_with_outputs_in_f64(void) {
@@ -534,6 +567,34 @@ static void groups_have_weights_that_their_formula_makes(void) {
         }
 }
 
+/* What is made has more rows than positions, of which there is one. */
+static void one_position_gathers_any_row_that_is_made(void) {
+    static const float a[3 * 2] = {1, 2, 3, 4, 5, 6}, b[2 * 2] = {1, 0, 0, 1};
+    static const int32_t end = 1, row = 2;
+    gemmepi_grouped_desc desc;
+    gemmepi_grouped_args args;
+    void *at[5];
+    float d[2] = {0};
+    int i;
+    memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args);
+    CHECK(gemmepi_alloc_from(here->context, a, sizeof a, &at[0]) == GEMMEPI_OK &&
+              gemmepi_alloc_from(here->context, b, sizeof b, &at[1]) == GEMMEPI_OK &&
+              gemmepi_alloc_from(here->context, &end, sizeof end, &at[2]) == GEMMEPI_OK &&
+              gemmepi_alloc_from(here->context, &row, sizeof row, &at[3]) == GEMMEPI_OK &&
+              gemmepi_alloc(here->context, sizeof d, &at[4]) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    desc.product.m = 1, desc.product.n = desc.product.k = 2, desc.groups = 1, desc.gather_a = 3;
+    desc.product.a.formula = "2 * a";
+    args.product.a = at[0], args.product.b = at[1], args.product.d = at[4];
+    args.ends = (const int32_t *)at[2], args.index_a = (const int32_t *)at[3];
+    CHECK(gemmepi_grouped(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gemmepi_download(here->context, d, at[4], sizeof d, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(d[0] == 10 && d[1] == 12, "%g %g, expected 10 12", d[0], d[1]);
+    for (i = 0; i < 5; i++)
+        gemmepi_free(here->context, at[i]);
+}
+
 static void texts_that_groups_do_not_have_are_refused_in_words(void) {
     static const struct {
         const char *a, *says;
@@ -634,6 +695,11 @@ static void with_odd_ld(gemmepi_matmul_desc *desc) {
 static void with_4_bits_alone(gemmepi_matmul_desc *desc) {
     desc->b.dtype = GEMMEPI_E2M1;
 }
+static void with_wide_rows(gemmepi_matmul_desc *desc) {
+    static gemmepi_operand wide;
+    wide = desc->operands[0], wide.width = GEMMEPI_WIDTH_DOUBLE;
+    desc->operands = &wide, desc->operand_count = 1;
+}
 static void with_scales_of_rows(gemmepi_matmul_desc *desc) {
     desc->a.dtype = GEMMEPI_E4M3, desc->a.scale.mode = GEMMEPI_SCALE_OUTER;
 }
@@ -643,15 +709,17 @@ static void fields_that_do_not_go_with_formulas_of_operands_are_refused(void) {
     static const struct {
         void (*change)(gemmepi_matmul_desc *);
         const char *says;
-    } changes[] = {{with_formula_of_c, "desc.c.formula is given"},
-                   {with_type_alone, "desc.b.compute_dtype is 3, but desc.b.formula is NULL"},
-                   {with_i32, "desc.a.compute_dtype is I32"},
-                   {with_f64, "F64 goes only with F64"},
-                   {with_short_ld, "desc.a.ld is 5"},
-                   {with_odd_lines, "a line as stored has 7"},
-                   {with_odd_ld, "desc.a.ld is 9; of U4 a byte has two elements"},
-                   {with_4_bits_alone, "desc.b.dtype is E2M1"},
-                   {with_scales_of_rows, "desc.a.scale.mode is OUTER"}};
+    } changes[] = {
+        {with_formula_of_c, "desc.c.formula is given"},
+        {with_type_alone, "desc.b.compute_dtype is 3, but desc.b.formula is NULL"},
+        {with_i32, "desc.a.compute_dtype is I32"},
+        {with_f64, "F64 goes only with F64"},
+        {with_short_ld, "desc.a.ld is 5"},
+        {with_odd_lines, "a line as stored has 7"},
+        {with_odd_ld, "desc.a.ld is 9; of U4 a byte has two elements"},
+        {with_4_bits_alone, "desc.b.dtype is E2M1"},
+        {with_wide_rows, "desc.operands[0].width (of x) is 2; accepted are 0 (n) and, of PER_COLUMN"},
+        {with_scales_of_rows, "desc.a.scale.mode is OUTER"}};
     size_t i;
     for (i = 0; i < sizeof changes / sizeof *changes; i++) {
         refusal r = of_a;
@@ -670,8 +738,10 @@ int main(int argc, char **argv) {
         printf("on %s:\n", here->name);
         RUN(products_of_made_operands_are_exactly_those_of_their_formulas);
         RUN(numbers_and_scalars_are_read_by_all_formulas_of_a_product);
+        RUN(operands_are_wide_along_the_axis_of_the_text_that_reads_them);
         RUN(texts_of_operands_go_with_outputs_in_f64);
         RUN(groups_have_weights_that_their_formula_makes);
+        RUN(one_position_gathers_any_row_that_is_made);
         RUN(texts_that_groups_do_not_have_are_refused_in_words);
         RUN(texts_that_make_no_operand_are_refused_in_words);
         RUN(fields_that_do_not_go_with_formulas_of_operands_are_refused);
