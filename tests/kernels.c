@@ -84,6 +84,7 @@ static const family drawn = {"drawn", NULL, 0, NULL, 0};
 
 static const family network = {"network", "network.cu", 80, NULL, 0};
 static const family network_turing = {"network_turing", "network.cu", 0, "sm_75", 75};
+static const family network_wgmma = {"network_wgmma", "network.cu", 0, "sm_90a", 90};
 static const family network_backward = {"network_backward", "network_backward.cu", 80, NULL, 0};
 static const family network_backward_turing = {"network_backward_turing", "network_backward.cu", 0, "sm_75",
                                                75};
@@ -2707,15 +2708,20 @@ static void add_network(const struct network_row *row, int backward) {
         take_network_formula(row, 1, &kept[1]);
     }
     take_network(row, backward, kept, &task);
-    if (!backward || gpi__registers_of_backward(&task) <= GPI__REGISTERS_OF_THREAD) {
-        gpi__network_prologue(&text, &task, 1);
+    if (!backward || gpi__registers_of_backward(&task, 80) <= GPI__REGISTERS_OF_THREAD) {
+        gpi__network_prologue(&text, &task, 80, 1);
         add(backward ? &network_backward : &network, row->name, prologue);
         if (row->dtype == GEMMEPI_F16)
             add(backward ? &network_backward_turing : &network_turing, row->name, prologue);
     }
+    if (gpi__network_shape_of(&task, 90).wgmma) {
+        text = gpi__text_in(prologue, sizeof prologue);
+        gpi__network_prologue(&text, &task, 90, 1);
+        add(&network_wgmma, row->name, prologue);
+    }
     if (backward) {
         text = gpi__text_in(prologue, sizeof prologue);
-        gpi__network_prologue(&text, &task, 0);
+        gpi__network_prologue(&text, &task, 80, 0);
         add(&network_sums, row->name, prologue);
     }
     if (row->text) {

@@ -44,9 +44,15 @@ static int gpi__arch_of(const gpi__compiler *compiler) {
 /* In a prologue: tensor cores multiply by scales of blocks of k. */
 #define GPI__BLOCK_SCALES "#define GEMMEPI_BLOCK_SCALES"
 
+/* Likewise: a network's products are by wgmma. */
+#define GPI__NETWORK_WGMMA "#define NETWORK_WGMMA 1"
+
 /* A kernel for one chip alone, by its file's name or prologue, uses what only that chip's own target has. */
 static const char *gpi__target_suffix(const char *file, const char *prologue) {
-    return strstr(file, "_sm90") || strstr(prologue, GPI__BLOCK_SCALES) ? "a" : "";
+    return strstr(file, "_sm90") || strstr(prologue, GPI__BLOCK_SCALES) ||
+                   strstr(prologue, GPI__NETWORK_WGMMA)
+               ? "a"
+               : "";
 }
 
 /* On disk. Returns the key's length. */

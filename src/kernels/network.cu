@@ -2,7 +2,8 @@
 //
 // A block brings the weights of all layers to shared memory, once; its warps have tiles of rows, and nothing to do with each other from there on.
 // Layers side by side that are alike share their instructions. Of few rows (NETWORK_SHARES) a block has 16, whose columns its warps divide: what a warp
-// makes of a layer the others read from shared memory, in two places by turns. Sums are the same, and so are the bits.
+// makes of a layer the others read from shared memory, in two places by turns. On Hopper products of more rows are wgmma's (network_wgmma.cuh). Sums are the
+// same in each of these, and so are the bits.
 #include "network.cuh"
 
 constexpr bool SHARES = NETWORK_SHARES;
@@ -35,25 +36,41 @@ template <int Width> __device__ inline void take_from_all(u32 exchanged, Fragmen
 
 // In and Out: those of each layer of the segment.
 template <int Segment, int In, int Out>
-__device__ inline void run_layer(const gpi__network_params &p, int number, int row, u32 shared, const Fragments &a, Fragments &d) {
+__device__ inline void run_layer(const gpi__network_params &p, int number, int row, u32 shared, Fragments &a, Fragments &d) {
     typedef Segment_of<Segment> S;
     constexpr int place = FIRST_PLACES[S::FIRST], places = FIRST_PLACES[S::FIRST + 1] - place;
     u32 weights = shared + weights_before(S::FIRST) + number * weight_bytes(S::FIRST);
     u32 bias = shared + BIAS_AT + (columns_before(S::FIRST) + number * steps_of(Out) * 16) * 4;
     u32 exchanged = shared + EXCHANGED_AT + (S::FIRST + number) % 2 * EXCHANGED_BYTES;
-#pragma unroll
-    for (int i = 0; i < (SHARES ? (steps_of(Out) + WARPS - 1) / WARPS : steps_of(Out)); i++) {
-        int step = SHARES ? i * WARPS + (int)threadIdx.x / 32 : i;
-        float v[VALUES];
+    auto apply = [&](int step, float(&v)[VALUES]) {
         Part part = {row, first_of_step<Out>(step), p.rows, Out, In};
-        if (step >= steps_of(Out))
-            break;
-        sum_products<In, Out>(a, step, weights, bias, v);
         S::apply(p.places + place + number * places, part, p.parameter[S::FIRST + number], v);
         cut_columns<Out>(part, v);
-        keep_values(v, i, d);
-        if (SHARES)
-            give_to_all(exchanged, step, d.at[i][0]);
+    };
+    if constexpr (BY_WGMMA) { // which has its fragments until the last sums are there
+        Sums sums[steps_of(Out)];
+        float v[steps_of(Out)][VALUES];
+        begin_products<In, Out>(a, weights, bias, sums);
+        for_products<Out, 0>(sums, [&](int step) {
+            values_of(sums[step], v[step]);
+            apply(step, v[step]);
+        });
+#pragma unroll
+        for (int step = 0; step < steps_of(Out); step++)
+            keep_values(v[step], step, d);
+    } else {
+#pragma unroll
+        for (int i = 0; i < (SHARES ? (steps_of(Out) + WARPS - 1) / WARPS : steps_of(Out)); i++) {
+            int step = SHARES ? i * WARPS + (int)threadIdx.x / 32 : i;
+            float v[VALUES];
+            if (step >= steps_of(Out))
+                break;
+            sum_products<In, Out>(a, step, weights, bias, v);
+            apply(step, v);
+            keep_values(v, i, d);
+            if (SHARES)
+                give_to_all(exchanged, step, d.at[i][0]);
+        }
     }
     if (SHARES)
         take_from_all<Out>(exchanged, d);
@@ -75,7 +92,8 @@ template <int Segment> __device__ inline void run_segments(const gpi__network_pa
 extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_network(GEMMEPI_PARAMS gpi__network_params params) {
     extern __shared__ __align__(128) u8 memory[];
     u32 shared = (u32)__cvta_generic_to_shared(memory);
-    int tile = SHARES ? blockIdx.x : blockIdx.x * WARPS + threadIdx.x / 32;
+    int warp = BY_WGMMA ? __shfl_sync(0xffffffff, (int)threadIdx.x / 32, 0) : (int)threadIdx.x / 32; // the same in all lanes, as far as the compiler knows
+    int tile = SHARES ? blockIdx.x : blockIdx.x * WARPS + warp;
     Fragments a;
     auto row = [&] { return tile * WARP_ROWS + (int)threadIdx.x % 32 / 4; };
     auto read = [&] { read_rows<WIDTHS[0], NETWORK_X_ALIGNED>(params.x, params.x_ld, row(), params.rows, a); };
@@ -85,8 +103,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_ne
             read();
         load_biases<0>(params, shared);
     });
+    if (BY_WGMMA)
+        show_stores();
     __syncthreads();
-    while ((u32)tile * WARP_ROWS < (u32)params.rows) {
+    while ((u32)(BY_WGMMA ? tile / 4 * 4 : tile) * WARP_ROWS < (u32)params.rows) { // four warps go together
         if (!SHARES)
             read();
         run_segments<0>(params, row(), shared, a);

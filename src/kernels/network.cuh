@@ -3,8 +3,8 @@
 //
 // Columns, of any layer's result and of x, have positions: those of 8 columns that follow each other are with one thread, in tiles of 8 positions
 // side by side, so that x, y and operands are read and written 16 bytes at a time, straight from and to memory. A layer does not see it, as its weights
-// stand so in shared memory: blocks of 512 bytes, 16 positions of k and 16 of n, four matrices of 8 x 8 as ldmatrix wants them: those of the first 8 n (of both
-// 8 k), then of the others. With .trans the same block is one of the transposed weights.
+// stand so in shared memory: matrices of 8 x 8, 128 bytes, as ldmatrix and wgmma want them, a line of 8 k for each of 8 n; those of the same k follow each
+// other. With .trans the same matrix is one of the transposed weights.
 #pragma once
 #include "formula_kinds.cuh"
 #include "mma.cuh"
@@ -18,7 +18,7 @@
 typedef NETWORK_ELEMENT Element;
 constexpr int LAYERS = NETWORK_LAYERS, WIDTHS[] = {NETWORK_WIDTHS}, FIRST_PLACES[] = {NETWORK_FIRST_PLACES};
 constexpr int WARPS = NETWORK_WARPS, THREADS = WARPS * 32, ROW_BLOCKS = NETWORK_ROW_BLOCKS, WARP_ROWS = ROW_BLOCKS * 16;
-constexpr bool HAS_BIAS = NETWORK_HAS_BIAS, TRANSPOSED = NETWORK_TRANSPOSED;
+constexpr bool HAS_BIAS = NETWORK_HAS_BIAS, TRANSPOSED = NETWORK_TRANSPOSED, BY_WGMMA = NETWORK_WGMMA;
 constexpr int VALUES = ROW_BLOCKS * 8; // of a thread, of 16 columns: four side by side of rows that are 8 apart
 
 __device__ constexpr int steps_of(int width) {
@@ -217,7 +217,7 @@ template <int Layer> struct Loader {
     }
     // Of two positions of k, the first even, and one of n.
     static __device__ constexpr u32 place_of(u32 k, u32 n) {
-        return (k / 16 * PAIRS * 4 + n / 8 * 2 + k / 8 % 2) * 128 + n % 8 * 16 + k % 8 * 2;
+        return (k / 8 * PAIRS * 2 + n / 8) * 128 + n % 8 * 16 + k % 8 * 2;
     }
     // Of a run, in which four columns side by side may be all that a thread has.
     static __device__ inline u32 turn(u32 item, int i) {
@@ -294,9 +294,13 @@ __device__ inline void values_of(const Sums &sums, float (&v)[VALUES]) {
         v[i] = sums.at[i / 8][i % 4 / 2][i / 4 % 2 * 2 + i % 2];
 }
 
-// Of 16 columns, the step-th, the sums of a's rows: bias, if there is one, and products. bias, weights: of the layer, in shared memory.
-template <int In, int Out> __device__ inline void sum_products(const Fragments &a, int step, u32 weights, u32 bias, float (&v)[VALUES]) {
-    Sums sums;
+// Of 16 k and 16 n, four matrices: those of the first 8 n (of both 8 k), then of the others.
+template <int Out, bool Turned> __device__ inline void load_weights(u32 weights, int k, int n, u32 (&b)[4]) {
+    u32 lane = threadIdx.x % 32, line = steps_of(Out) * 256;
+    load_matrices<Turned>(weights + k * 2 * line + n * 256 + lane / 8 % 2 * line + lane / 16 * 128 + lane % 8 * 16, b);
+}
+// Of 16 columns, the step-th, where sums begin: at the bias, if there is one, of the layer, in shared memory.
+template <int Out> __device__ inline void begin_sums(int step, u32 bias, Sums &sums) {
     float first[4] = {};
     if (HAS_BIAS)
         asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -305,10 +309,15 @@ template <int In, int Out> __device__ inline void sum_products(const Fragments &
 #pragma unroll
     for (int i = 0; i < VALUES; i++)
         sums.at[i / 8][i / 4 % 2][i % 4] = first[i / 4 % 2 * 2 + i % 2];
+}
+// Of 16 columns, the step-th, the sums of a's rows: bias and products. bias, weights: of the layer, in shared memory.
+template <int In, int Out> __device__ inline void sum_products(const Fragments &a, int step, u32 weights, u32 bias, float (&v)[VALUES]) {
+    Sums sums;
+    begin_sums<Out>(step, bias, sums);
 #pragma unroll
     for (int k = 0; k < steps_of(In); k++) {
         u32 b[4];
-        load_matrices<false>(weights + (k * steps_of(Out) + step) * 512 + threadIdx.x % 32 * 16, b);
+        load_weights<Out, false>(weights, k, step, b);
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS; i++) {
             multiply_16(Element(), sums.at[i][0], a.at[k][i], b[0], b[1]);
@@ -329,6 +338,8 @@ template <int Width> __device__ inline void cut_columns(const Part &part, float 
         for (int i = 0; i < VALUES; i++)
             v[i] = part.column + i % 4 < Width ? v[i] : 0;
 }
+
+#include "network_wgmma.cuh"
 
 // >>the sums of gradients of weights and bias: a block's, one layer after another, as w and bias are stored
 

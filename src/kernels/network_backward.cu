@@ -90,12 +90,12 @@ template <int Layer> __device__ inline void run_forward(const gpi__network_param
 
 // Of 16 columns of the layer's input, the step-th, the gradient: G times the transposed weights.
 template <int Layer> __device__ inline void differentiate_input(const Fragments &g, int step, u32 shared, float (&v)[VALUES]) {
-    constexpr int steps = steps_of(WIDTHS[Layer + 1]);
+    constexpr int out = WIDTHS[Layer + 1];
     Sums sums = {};
 #pragma unroll
-    for (int k = 0; k < steps; k++) {
+    for (int k = 0; k < steps_of(out); k++) {
         u32 b[4];
-        load_matrices<true>(shared + weights_before(Layer) + (step * steps + k) * 512 + threadIdx.x % 32 * 16, b);
+        load_weights<out, true>(shared + weights_before(Layer), step, k, b);
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS; i++) {
             multiply_16(Element(), sums.at[i][0], g.at[k][i], b[0], b[2]);

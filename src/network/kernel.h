@@ -16,6 +16,7 @@ typedef struct gpi__network_shape {
     int warps, row_blocks; /* each warp has 16 rows times row_blocks */
     int blocks;            /* of a multiprocessor, at most */
     int shares;            /* 1: a block has 16 rows, whose columns its warps divide */
+    int wgmma;             /* 1: products by that, of four warps' rows together */
 } gpi__network_shape;
 
 /* What a plan has of it. */
@@ -57,13 +58,27 @@ static int gpi__is_plain_network(const gpi__network_task *task) {
     return plain;
 }
 
-static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task) {
-    gpi__network_shape shape = {8, 1, 1, 0};
+/* By wgmma: the more registers functions take, the fewer warps there are. */
+static void gpi__shape_for_wgmma(const gpi__network_task *task, gpi__network_shape *shape) {
+    int i, is_wide = gpi__widest(task) > 64, is_plain = gpi__is_plain_network(task), has_formulas = 0;
+    for (i = 0; i < task->layer_count; i++)
+        has_formulas |= task->layers[i].formula != NULL;
+    shape->wgmma = 1;
+    shape->warps = is_wide ? (has_formulas ? 12 : 16) : is_plain ? 12 : 20;
+    shape->blocks = is_plain && !is_wide ? 2 : 1;
+}
+
+static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task, int arch) {
+    gpi__network_shape shape = {8, 1, 1, 0, 0};
     int64_t widest = gpi__widest(task);
     int backward = gpi__is_network_backward(task);
     shape.shares = !backward && task->rows <= GPI__ROWS_TO_SHARE;
     if (shape.shares)
         return shape;
+    if (!backward && widest > 32 && gpi__chip_has(arch, GPI__WGMMA)) {
+        gpi__shape_for_wgmma(task, &shape);
+        return shape;
+    }
     if (widest <= 32)
         shape.blocks = backward ? 2 : 3;
     else if (!backward && widest <= 64)
@@ -80,8 +95,8 @@ static int64_t gpi__network_tile(const gpi__network_shape *shape) {
 
 /* Shared memory: weights, bias, and backward what its layers read and two G, of a tile. Forward what warps that share rows exchange, by turns: for any number
    of rows, on which it does not depend whether the kernel runs. */
-static int64_t gpi__network_shared(const gpi__network_task *task) {
-    gpi__network_shape shape = gpi__network_shape_of(task);
+static int64_t gpi__network_shared(const gpi__network_task *task, int arch) {
+    gpi__network_shape shape = gpi__network_shape_of(task, arch);
     int64_t bytes = 0, rows = gpi__network_tile(&shape) / 16;
     int i;
     for (i = 0; i < task->layer_count; i++) {
@@ -110,8 +125,8 @@ static int64_t gpi__registers_of_sums(int64_t k, int64_t n, int warps) {
 }
 
 /* Roughly what ptxas gives a thread of backward: of a step it has three fragments. */
-static int64_t gpi__registers_of_backward(const gpi__network_task *task) {
-    gpi__network_shape shape = gpi__network_shape_of(task);
+static int64_t gpi__registers_of_backward(const gpi__network_task *task, int arch) {
+    gpi__network_shape shape = gpi__network_shape_of(task, arch);
     int64_t registers = 70 + 16 * gpi__network_steps(gpi__widest(task)) * shape.row_blocks;
     int i;
     for (i = 0; i < task->layer_count && gpi__network_is(task, GEMMEPI_NETWORK_DW); i++)
@@ -210,9 +225,9 @@ static const char *gpi__network_refusal(const gemmepi_context *context, const gp
         return "it has NETWORK_SAVED, where the kernel makes all again";
     if (backward && gpi__network_is(task, GEMMEPI_ACCUMULATE_DX))
         return "it has ACCUMULATE_DX";
-    if (gpi__network_shared(task) > (int64_t)gpi__chip_of(context->arch)->most_shared)
+    if (gpi__network_shared(task, context->arch) > (int64_t)gpi__chip_of(context->arch)->most_shared)
         return "its weights, or backward they and a tile's rows of every layer, are more than a block's shared memory";
-    if (backward && gpi__registers_of_backward(task) > GPI__REGISTERS_OF_THREAD)
+    if (backward && gpi__registers_of_backward(task, context->arch) > GPI__REGISTERS_OF_THREAD)
         return "the sums of dw are more than a block has registers for";
     if (backward && gpi__is_network_faster_by_layers(task))
         return "its functions take longer in the kernel than what is between layers does to memory and back";
@@ -308,8 +323,8 @@ static int gpi__network_is_exact(const gpi__network_task *task) {
     return exact;
 }
 
-static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *task) {
-    gpi__network_shape shape = gpi__network_shape_of(task);
+static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *task, int arch) {
+    gpi__network_shape shape = gpi__network_shape_of(task, arch);
     int i, place = 0;
     gpi__append(text, "#define NETWORK_ELEMENT %s\n#define NETWORK_LAYERS %d\n#define NETWORK_WIDTHS %lld",
                 gpi__type(task->dtype), (int)task->layer_count, (long long)gpi__width_at(task, 0));
@@ -321,8 +336,8 @@ static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *
     gpi__append(
         text,
         "\n#define NETWORK_WARPS %d\n#define NETWORK_ROW_BLOCKS %d\n#define NETWORK_BLOCKS %d\n"
-        "#define NETWORK_SHARES %d\n#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
-        shape.warps, shape.row_blocks, shape.blocks, shape.shares,
+        "#define NETWORK_WGMMA %d\n#define NETWORK_SHARES %d\n#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
+        shape.warps, shape.row_blocks, shape.blocks, shape.wgmma, shape.shares,
         gpi__network_is(task, GEMMEPI_NETWORK_BIAS), gpi__type(task->bias_dtype),
         gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
 }
@@ -345,11 +360,12 @@ static void gpi__append_network_flags(gpi__text *text, const gpi__network_task *
 }
 
 /* All that stands before a kernel; that of the sums has no functions. */
-static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task, int has_functions) {
+static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task, int arch,
+                                  int has_functions) {
     int i, has_formulas = 0;
     for (i = 0; i < task->layer_count && has_functions; i++)
         has_formulas |= task->layers[i].formula != NULL;
-    gpi__append_network_shape(text, task);
+    gpi__append_network_shape(text, task, arch);
     gpi__append_network_flags(text, task);
     if (!has_functions)
         return;
@@ -377,12 +393,12 @@ static gemmepi_status gpi__get_network_kernel(gemmepi_context *context, const gp
     gpi__text counted = gpi__text_in(NULL, 0), text;
     gemmepi_status status;
     char *data;
-    gpi__network_prologue(&counted, task, has_functions);
+    gpi__network_prologue(&counted, task, context->arch, has_functions);
     data = (char *)gpi__new(&context->allocator, counted.length + 1);
     if (!data)
         return GEMMEPI_OUT_OF_MEMORY;
     text = gpi__text_in(data, counted.length + 1);
-    gpi__network_prologue(&text, task, has_functions);
+    gpi__network_prologue(&text, task, context->arch, has_functions);
     gpi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gpi__hash(text.data, text.length));
     status = gpi__get_waiting_kernel(context, file, data, entry, launch);
     gpi__delete(&context->allocator, data);
@@ -402,9 +418,9 @@ static int64_t gpi__network_sums(const gpi__network_task *task) {
 /* As many blocks as run at a time, or fewer. */
 static void gpi__shape_network(const gemmepi_context *context, const gpi__network_task *task,
                                gpi__network_kernel *kernel) {
-    int64_t shared = gpi__network_shared(task), sums = gpi__network_sums(task);
+    int64_t shared = gpi__network_shared(task, context->arch), sums = gpi__network_sums(task);
     int64_t at_once = (int64_t)gpi__chip_of(context->arch)->most_shared / (shared + 1024), tiles;
-    kernel->shape = gpi__network_shape_of(task);
+    kernel->shape = gpi__network_shape_of(task, context->arch);
     at_once = at_once < 1 ? 1 : at_once > kernel->shape.blocks ? kernel->shape.blocks : at_once;
     at_once *= context->multiprocessors;
     tiles = gpi__divide_up(task->rows, gpi__network_tile(&kernel->shape));

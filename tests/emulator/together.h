@@ -298,10 +298,21 @@ static void load_operand(block &of, u64 descriptor, bool is_k_major, u32 first, 
     enum { K = Kind::K, UNIT = K / 2, BYTES = 16 / UNIT }; // elements of 16 bytes
     u32 begin = (u32)(descriptor & 0x3fff) << 4, from_64 = (u32)(descriptor >> 16 & 0x3fff) << 4,
         from_8 = (u32)(descriptor >> 32 & 0x3fff) << 4;
+    u32 words[4];
+    if (descriptor >> 62 ==
+        0) { // blocks of 128 bytes, eight lines of 16: from_64 to the next along k, from_8 along m or n
+        for (u32 i = 0; i < (is_k_major ? 16 : K); i++) {
+            u32 at = begin + first / 8 * from_8 + i / 8 * from_64 + i % 8 * 16;
+            memcpy(words, of.read_by_proxy(at, 16), 16);
+            for (u32 j = 0; j < (is_k_major ? UNIT : 8); j++)
+                (is_k_major ? to[i / 8 * UNIT + j][i % 8] : to[i][j]) =
+                    Kind::of(words[j / Kind::PER_WORD], j % Kind::PER_WORD);
+        }
+        return;
+    }
     if (descriptor >> 62 != 1 || (descriptor >> 49 & 7))
         fail("a wgmma descriptor %llx, which is not of lines of 128 bytes at a multiple of 1024",
              (unsigned long long)descriptor);
-    u32 words[4];
     if (is_k_major) // lines of k, eight of them in 1024 bytes
         for (u32 i = 0; i < 8; i++)
             for (u32 half = 0; half < 2; half++) {

@@ -22,7 +22,7 @@
         "sm80/multiply_add.cuh", "sm80/options.cuh", "sm80/scales.cuh"
 #define NETWORK                                                                                            \
     "network.cuh", "network_function.cuh", "formula_kinds.cuh", "types.cuh", "params.h", "activation.cuh", \
-        "codes.h", "formula.cuh", "trig.cuh", "mma.cuh"
+        "codes.h", "formula.cuh", "trig.cuh", "mma.cuh", "network_wgmma.cuh"
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */
