@@ -7,9 +7,9 @@
 //
 // The prologue defines, with GEMMEPI_MADE, MADE_COUNT, how many operands the text reads, in the order `copied, held`;
 // MADE_COPIED(X): X(i, Type, rows, columns, along_k), of those that come with the stages: an element for so many rows of k (0: all)
-// and columns, side by side along k or along columns; MADE_HELD(X): X(i, Type): one for all; MADE_GROUP: rows with the same elements, 0: all;
+// and columns, side by side along k or along columns; MADE_HELD(X): X(i, Type): one for all; MADE_TABLES(X): X(i, Type): read by index; MADE_GROUP: rows with the same elements, 0: all;
 // MADE_FORM and with 1, b * MADE_SCALE(o), or 2, (b - MADE_ZERO(o)) * MADE_SCALE(o), these; MADE_FITS: 1 where any scale fits 16 bits; and
-// made_of(b, o).
+// made_of(b, o, tables).
 #pragma once
 #include "types.cuh"
 
@@ -26,7 +26,8 @@
 #define MADE_FITS      0
 #define MADE_COPIED(X)
 #define MADE_HELD(X)
-__device__ inline float made_of(float b, const float (&)[MADE_COUNT]) {
+#define MADE_TABLES(X)
+__device__ inline float made_of(float b, const float (&)[MADE_COUNT], const void *const (&)[MADE_COUNT]) {
     return b;
 }
 #endif
@@ -171,6 +172,7 @@ template <class Stored = ::Stored> __device__ inline void two_to_floats(u32 word
 constexpr bool BY_FORM = MADE_FORM != 0 && IS_PACKED<Stored>; // so that 16 bits are enough, if they are
 struct Of_group {
     float o[MADE_COUNT];
+    const void *tables[MADE_COUNT];
 };
 template <class In> constexpr float MARKED_HERE = SAME<Stored, E2M1> ? 0 : MARKED<In> + LOWEST<Stored>;
 #ifndef MADE_ZERO
@@ -235,7 +237,7 @@ template <class In> __device__ inline u32 make_two(In, u32 word, int j, const Of
     } else {
         float x[2];
         two_to_floats(word, j, x);
-        return round_two(In(), made_of(x[0], of.o), made_of(x[1], of.o));
+        return round_two(In(), made_of(x[0], of.o, of.tables), made_of(x[1], of.o, of.tables));
     }
 }
 

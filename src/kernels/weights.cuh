@@ -35,7 +35,7 @@ __device__ constexpr int groups_of_step(int rows) {
 }
 // Bytes of a stage where the operands of the text are, up to the i-th. Those along k are whole words of each column.
 #define MADE_WIDTH(i, Type, rows, columns, along_k) \
-    bytes += i < operand ? TILE_N * (along_k && groups_of_step(rows) * (int)sizeof(Type) < 4 ? 4 : groups_of_step(rows) * (int)sizeof(Type)) : 0;
+    bytes += i < operand ? TILE_N * (along_k && BYTES_OF<Type, groups_of_step(rows)> < 4 ? 4 : BYTES_OF<Type, groups_of_step(rows)>) : 0;
 __device__ constexpr int made_bytes(int operand) {
     int bytes = 0 * operand;
     MADE_COPIED(MADE_WIDTH)
@@ -120,17 +120,18 @@ __device__ inline void copy_along_columns(const gpi__formula_place &from, const 
 // Words of those that are side by side along k, of each column. Of groups that are less than a word, the word that has them.
 template <class Type, int Rows, int Columns, int Copiers>
 __device__ inline void copy_along_k(const gpi__formula_place &from, const Place_of_operands &at, u32 to, int k, int nth) {
-    constexpr int SIZE = (int)sizeof(Type), BYTES = groups_of_step(Rows) * SIZE, COLUMN_WORDS = BYTES < 4 ? 1 : BYTES / 4, WORDS = COLUMN_WORDS * TILE_N;
+    constexpr int OF_WORD = IS_PACKED<Type> ? 8 : 4 / (int)sizeof(Type), BYTES = BYTES_OF<Type, groups_of_step(Rows)>;
+    constexpr int COLUMN_WORDS = BYTES < 4 ? 1 : BYTES / 4, WORDS = COLUMN_WORDS * TILE_N;
     static_assert(Rows > 0, "of each group there is one");
-    const u8 *data = (const u8 *)from.data + at.item * from.stride * SIZE;
-    int first_byte = k / Rows * SIZE / 4 * 4, end = (at.k_end + Rows - 1) / Rows * SIZE;
+    const u8 *data = (const u8 *)line_from<Type>(from.data, at.item * from.stride);
+    int first_byte = k / Rows / OF_WORD * 4, end = ((at.k_end + Rows - 1) / Rows * (32 / OF_WORD) + 7) / 8;
 #pragma unroll(Copiers < THREADS ? 2 : 16)
     for (int first = 0; first < WORDS; first += Copiers) {
         int i = first + nth, own = i / COLUMN_WORDS, byte = first_byte + i % COLUMN_WORDS * 4;
         long long column = at.column + own % TILE_COLUMNS;
         bool exists = column < at.n && byte < end;
         column = exists ? column + own / TILE_COLUMNS * at.n : 0;
-        const u8 *word = data + column / Columns * from.ld * SIZE + (exists ? byte : 0);
+        const u8 *word = (const u8 *)line_from<Type>(data, column / Columns * from.ld) + (exists ? byte : 0);
         if (WORDS % Copiers == 0 || i < WORDS)
             asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to + i * 4), "l"(word),
                          "r"(!exists ? 0 : end - byte < 4 ? end - byte : 4)
@@ -155,6 +156,7 @@ __device__ inline void copy_operands(const gpi__formula_place *made, const Place
 // Those that are one for all.
 struct Held_for_made {
     float at[MADE_COUNT];
+    const void *tables[MADE_COUNT];
 };
 struct Number {};
 template <class Type> __device__ inline float hold_made(const gpi__formula_place &from, long long item) {
@@ -163,11 +165,13 @@ template <class Type> __device__ inline float hold_made(const gpi__formula_place
     else
         return to_acc<F32>(((const Type *)from.data)[item * from.stride]);
 }
-#define MADE_HOLD(i, Type) held.at[i] = hold_made<Type>(made[i], item);
+#define MADE_HOLD(i, Type)       held.at[i] = hold_made<Type>(made[i], item);
+#define MADE_HOLD_TABLE(i, Type) held.tables[i] = (const Type *)made[i].data + item * made[i].stride;
 __device__ inline Held_for_made hold_operands_of_made(const gpi__formula_place *made, long long item) {
     Held_for_made held = {};
     (void)made, (void)item;
     MADE_HELD(MADE_HOLD)
+    MADE_TABLES(MADE_HOLD_TABLE)
     return held;
 }
 
@@ -183,15 +187,17 @@ struct Stage {
 // Of a stage's k from `first` on those of a column of the tile, so many further.
 template <class Type, int Rows, bool Along_k>
 __device__ inline float read_operand(const u8 *operand, int k, int first, int column, int further) {
-    constexpr int SIZE = (int)sizeof(Type), GROUPS = groups_of_step(Rows), BYTES = GROUPS * SIZE;
+    constexpr int GROUPS = groups_of_step(Rows), BYTES = BYTES_OF<Type, GROUPS>;
+    constexpr int STRIDE = Along_k ? BYTES < 4 ? 4 : BYTES : (int)sizeof(Type);
     int group = GROUPS > 1 ? first / (Rows ? Rows : 1) : 0;
-    constexpr int STRIDE = Along_k ? BYTES < 4 ? 4 : BYTES : SIZE;
-    const u8 *at = operand + (u32)(column * STRIDE + (Along_k ? group * SIZE + (BYTES < 4 ? k / (Rows ? Rows : 1) * SIZE % 4 : 0) : group * TILE_N * SIZE));
-    return to_acc<F32>(*reinterpret_cast<const Type *>(at + further * STRIDE));
+    if (Along_k && BYTES < 4)
+        group += k / (Rows ? Rows : 1) % (IS_PACKED<Type> ? 8 : 4 / (int)sizeof(Type));
+    return to_acc<F32>(element_of((const Type *)(operand + column * STRIDE + further * STRIDE), Along_k ? group : group * TILE_N));
 }
 #define MADE_READ(i, Type, rows, columns, along_k) \
     o[i] = read_operand<Type, rows, along_k>(shared + stage.at + A_BYTES + B_BYTES + made_bytes(i), stage.k, first, column, further);
-#define MADE_TAKE(i, Type) o[i] = held.at[i];
+#define MADE_TAKE(i, Type)       o[i] = held.at[i];
+#define MADE_TAKE_TABLE(j, Type) of[i].tables[j] = held.tables[j];
 __device__ inline void read_operands(const Stage &stage, int first, int column, int further, const Held_for_made &held, float (&o)[MADE_COUNT]) {
     (void)stage, (void)first, (void)column, (void)further, (void)held, (void)o;
     MADE_COPIED(MADE_READ)
@@ -216,6 +222,7 @@ __device__ inline bool read_columns(const Stage &stage, int first, const Held_fo
 #pragma unroll
     for (int i = 0; i < 2 * SIXTEENS; i++) {
         read_operands(stage, first, column, 8 * i, held, of[i].o);
+        MADE_TABLES(MADE_TAKE_TABLE)
         if (BY_FORM && !SHARES)
             fits = fits_in_16_bits<In>(of[i].o) && fits;
     }

@@ -4,7 +4,7 @@
    alone; with one of cases: as many, not the same of each shape. */
 #include "candidate.h"
 
-enum { SHAPES = GPI__COUNT(gpi__weights_shapes), LARGEST_K = 1400, MOST_OPERANDS = 5 };
+enum { SHAPES = GPI__COUNT(gpi__weights_shapes), LARGEST_K = 1400, MOST_OPERANDS = 6 };
 
 static test_device device;
 static int sizes = 2, only = -1, cases_taken = 0;
@@ -27,12 +27,15 @@ static const making makings[] = {
     {GEMMEPI_I4, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_BF16, 32, 1, 0, NULL, 0, 0},
     {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_F32, GEMMEPI_F32, 64, 1, 1, NULL, 1, 0},
     {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_I8, GEMMEPI_F16, 128, 1, 0, NULL, 0, 0},
+    {GEMMEPI_U4, GEMMEPI_BF16, "(b - zero) * scale", GEMMEPI_U4, GEMMEPI_F16, 128, 1, 0, NULL, 0, 0},
+    {GEMMEPI_I4, GEMMEPI_F16, "(b + zero) * scale", GEMMEPI_I4, GEMMEPI_F32, 32, 2, 0, NULL, 0, 0},
     {GEMMEPI_U4, GEMMEPI_BF16, "scale * (b - 8)", GEMMEPI_F16, GEMMEPI_F16, 256, 1, 0, NULL, 0, 0},
     {GEMMEPI_E2M1, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_E8M0, 32, 1, 0, NULL, 0, 0},
     {GEMMEPI_E2M1, GEMMEPI_F16, "b * scale * number", GEMMEPI_F16, GEMMEPI_E4M3, 16, 1, 0, NULL, 0, 0},
     {GEMMEPI_E2M1, GEMMEPI_F16, "(b + zero) * scale", GEMMEPI_I8, GEMMEPI_F16, 64, 1, 0,
      "d = left(v) * right(v)", 0, 0},
     {GEMMEPI_I8, GEMMEPI_BF16, "b * scale", GEMMEPI_F16, GEMMEPI_F32, 0, 1, 0, NULL, 0, 0},
+    {GEMMEPI_U4, GEMMEPI_BF16, "book[b] * scale", GEMMEPI_F16, GEMMEPI_F32, 64, 1, 0, NULL, 0, 0},
     {GEMMEPI_I8, GEMMEPI_F16, "(b - zero) / scale", GEMMEPI_BF16, GEMMEPI_BF16, 128, 2, 0, "d = v * 2 + bias",
      1, 0},
     {GEMMEPI_E4M3, GEMMEPI_F16, "b * scale", GEMMEPI_F16, GEMMEPI_F32, 128, 128, 0, NULL, 0, 0},
@@ -61,7 +64,7 @@ typedef struct stored_tensor {
 typedef struct drawn {
     const making *of;
     int64_t m, n, k, batch;
-    stored_tensor a, b, zero, scale, bias, one, d;
+    stored_tensor a, b, zero, scale, bias, one, book, d;
     double number;
     gemmepi_operand operands[MOST_OPERANDS];
     void *pointers[MOST_OPERANDS];
@@ -152,6 +155,8 @@ static drawn draw(const making *of, const gpi__weights_shape *shape, uint64_t se
     w.batch = rng_one_in(&r, 4) ? 2 : 1;
     if (of->ends_infinite)
         w.k = w.k / of->group * of->group + 2;
+    if (is_packed(of->zero) && (w.k + of->group - 1) / of->group % 2)
+        w.k += of->group; /* lines of bytes */
     lines = (w.n + of->columns - 1) / of->columns,
     length = of->group ? (w.k + of->group - 1) / of->group : w.n;
     lines = of->group ? lines : 1;
@@ -161,22 +166,25 @@ static drawn draw(const making *of, const gpi__weights_shape *shape, uint64_t se
     ends_infinite = of->ends_infinite;
     w.scale = tensor_of(of->scale, lines, length, 4, rng_one_in(&r, 2) ? w.batch : 1, &r, 0.5, 2, 1.0 / 1024);
     ends_infinite = 0;
-    w.zero = tensor_of(of->zero, lines, length, 4, 1, &r, 0, 15, of->zeros_are_odd ? 1.0 / 32 : 1);
+    w.zero = tensor_of(of->zero, lines, length, 8, 1, &r, 0, 15, of->zeros_are_odd ? 1.0 / 32 : 1);
     w.bias = tensor_of(GEMMEPI_F32, 1, w.n, 4, 1, &r, -4, 4, 0.25);
     w.one = tensor_of(GEMMEPI_F32, 1, 1, 1, 1, &r, -1, 1, 0.25);
     w.d = tensor_of(GEMMEPI_F32, w.m, w.n, 4, w.batch, &r, 7, 7, 1);
+    w.book = tensor_of(GEMMEPI_F32, 1, 16, 16, rng_one_in(&r, 2) ? w.batch : 1, &r, -1, 1, 1.0 / 64);
     w.number = 0.375;
     add_operand(&w, 0, "zero", of->group ? GEMMEPI_BLOCKED : GEMMEPI_PER_COLUMN, &w.zero);
     add_operand(&w, 1, "scale", of->group ? GEMMEPI_BLOCKED : GEMMEPI_PER_COLUMN, &w.scale);
     add_operand(&w, 2, "bias", GEMMEPI_PER_COLUMN, &w.bias);
     add_operand(&w, 3, "one", GEMMEPI_SCALAR, &w.one);
     w.operands[4].name = "number", w.operands[4].kind = GEMMEPI_NUMBER;
+    add_operand(&w, 5, "book", GEMMEPI_PER_COLUMN, &w.book);
+    w.operands[5].column_period = w.operands[5].kind == GEMMEPI_PER_COLUMN ? 16 : 0;
     return w;
 }
 
 static void free_drawn(drawn *w) {
     free_tensor(&w->a), free_tensor(&w->b), free_tensor(&w->zero), free_tensor(&w->scale);
-    free_tensor(&w->bias), free_tensor(&w->one), free_tensor(&w->d);
+    free_tensor(&w->bias), free_tensor(&w->one), free_tensor(&w->book), free_tensor(&w->d);
 }
 
 /* >>what is expected */
@@ -192,6 +200,8 @@ static double made(const drawn *w, int64_t item, int64_t column, int64_t k) {
         x = b * scale;
     else if (strcmp(of->text, "scale * (b - 8)") == 0)
         x = scale * (b - 8);
+    else if (strcmp(of->text, "book[b] * scale") == 0)
+        x = at(&w->book, item, 0, (int64_t)b) * scale;
     else if (strcmp(of->text, "b * scale * number") == 0)
         x = b * scale * w->number;
     else if (strcmp(of->text, "(b + zero) * scale") == 0)

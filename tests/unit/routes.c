@@ -745,12 +745,17 @@ static void weights_of_4_bits_are_made_in_registers_where_that_is_less(void) {
         int stored_along_k, flags, arch, group;
         int is_made;
         gemmepi_dtype scale; /* 0: BF16 */
-    } cases[] = {
-        {1, 1, 0, 90, 128, 1, GEMMEPI_DTYPE_DEFAULT}, {128, 1, 0, 90, 32, 1, GEMMEPI_DTYPE_DEFAULT},
-        {256, 1, 0, 90, 128, 1, GEMMEPI_I8},          {16384, 1, 0, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT},
-        {1, 1, 0, 80, 128, 1, GEMMEPI_DTYPE_DEFAULT}, {1, 1, 0, 89, 128, 0, GEMMEPI_DTYPE_DEFAULT},
-        {1, 0, 0, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT}, {1, 1, 0, 90, 24, 0, GEMMEPI_DTYPE_DEFAULT},
-        {1, 1, 1, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT}, {1, 1, 0, 90, 128, 0, GEMMEPI_U4}};
+    } cases[] = {{1, 1, 0, 90, 128, 1, GEMMEPI_DTYPE_DEFAULT},
+                 {128, 1, 0, 90, 32, 1, GEMMEPI_DTYPE_DEFAULT},
+                 {256, 1, 0, 90, 128, 1, GEMMEPI_I8},
+                 {16384, 1, 0, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT},
+                 {1, 1, 0, 80, 128, 1, GEMMEPI_DTYPE_DEFAULT},
+                 {1, 1, 0, 89, 128, 0, GEMMEPI_DTYPE_DEFAULT},
+                 {1, 0, 0, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT},
+                 {1, 1, 0, 90, 24, 0, GEMMEPI_DTYPE_DEFAULT},
+                 {1, 1, 1, 90, 128, 0, GEMMEPI_DTYPE_DEFAULT},
+                 {1, 1, 0, 90, 128, 1, GEMMEPI_U4},
+                 {1, 1, 0, 90, 128, 0, GEMMEPI_I32}};
     size_t i;
     for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(cases[i].arch, 0);

@@ -16,7 +16,7 @@ static int64_t gpi__made_rows(const gpi__placed_formula *placed, int i) {
 }
 
 static int gpi__is_copied(const gpi__formula_operand *o) {
-    return o->used && o->kind >= GEMMEPI_PER_ROW;
+    return o->used == GPI__BY_PLACE && o->kind >= GEMMEPI_PER_ROW;
 }
 
 /* The least of all, each of which is a multiple of it. */
@@ -39,7 +39,7 @@ static unsigned gpi__made_bytes(const gpi__kept_formula *made, int step, int col
     for (i = 0; i < placed->formula->operand_count; i++) {
         const gpi__formula_operand *o = &placed->formula->operands[i];
         int64_t rows = gpi__made_rows(placed, i), groups = rows && rows < step ? step / rows : 1;
-        unsigned own = (unsigned)(groups * (int64_t)gpi__dtype((gemmepi_dtype)o->dtype)->size);
+        unsigned own = (unsigned)(groups * made->views[i].bits / 8);
         if (gpi__is_copied(o))
             bytes += (unsigned)columns * (rows && own < 4 ? 4 : own);
     }
@@ -51,12 +51,15 @@ static unsigned gpi__made_bytes(const gpi__kept_formula *made, int step, int col
 /* Whether words of 32 bits have whole lines of it. alignment: what is promised of its pointer */
 static int gpi__made_in_words(const gpi__kept_formula *made, int i, int alignment) {
     const gpi__view *view = &made->views[i];
-    int64_t size = view->bits / 8, bits = view->batch_stride * size;
-    if (made->placed.formula->operands[i].kind == GEMMEPI_BLOCKED)
-        bits |= view->ld * size;
-    else
-        bits |= view->length * size;
-    return (bits | alignment) % 4 == 0;
+    int64_t line = made->placed.formula->operands[i].kind == GEMMEPI_BLOCKED ? view->ld : view->length;
+    return ((view->batch_stride | line) * view->bits % 32 | alignment % 4) == 0;
+}
+
+/* After how many elements a table repeats: those that there are, as a kernel is compiled for it. 0: it is another operand. */
+static int64_t gpi__table_period(const gpi__placed_formula *placed, int i) {
+    const gpi__placed_operand *at = &placed->operands[i];
+    int kind = placed->formula->operands[i].kind;
+    return kind == GEMMEPI_PER_ROW ? at->row_period : kind == GEMMEPI_PER_COLUMN ? at->column_period : 0;
 }
 
 static const char *gpi__made_operand_rule(const gpi__kept_formula *made, int i, int alignment) {
@@ -65,9 +68,13 @@ static const char *gpi__made_operand_rule(const gpi__kept_formula *made, int i, 
     int64_t rows = gpi__made_rows(placed, i);
     if (!o->used || o->kind == GEMMEPI_NUMBER)
         return NULL;
-    if (o->used != GPI__BY_PLACE || o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64 ||
-        gpi__is_packed(o->dtype) || placed->operands[i].scale)
-        return "the operands of b's formula are no tables, no I32, I64 or 4 bits, and have no scale";
+    if (o->used != GPI__BY_PLACE && (o->used != GPI__BY_INDEX || gpi__table_period(placed, i) < 1))
+        return "a table of b's formula is PER_ROW or PER_COLUMN and repeats, as book[b] of 16 does, and is read by index alone";
+    if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64 || (gpi__is_packed(o->dtype) && !rows) ||
+        placed->operands[i].scale)
+        return "the operands of b's formula are no I32 or I64, of 4 bits BLOCKED, and have no scale";
+    if (o->used == GPI__BY_INDEX)
+        return NULL;
     if (o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL ||
         (o->kind == GEMMEPI_PER_ROW && placed->operands[i].row_period))
         return "an operand of b's formula changes with each k, or repeats";
@@ -163,25 +170,31 @@ static int gpi__made_number(const gpi__formula *f, int operand) {
     return number;
 }
 
+/* Which of the lists in the kernel has it. */
+static int gpi__made_list(const gpi__formula_operand *o) {
+    return gpi__is_copied(o) ? 0 : o->used == GPI__BY_INDEX ? 2 : 1;
+}
+
 static void gpi__append_made_operands(gpi__text *text, const gpi__kept_formula *made) {
+    static const char *const lists[] = {"COPIED", "HELD", "TABLES"};
     const gpi__formula *f = made->placed.formula;
-    int number, i, copied, count = 0;
+    int number, i, list, count = 0;
     for (i = 0; i < f->operand_count; i++)
         count += f->operands[i].used != 0;
     gpi__append(text, "#define MADE_COUNT %d\n#define MADE_GROUP %lld\n", count ? count : 1,
                 (long long)gpi__made_group(made));
-    for (copied = 1; copied >= 0; copied--) {
-        gpi__append(text, "#define MADE_%s(X)", copied ? "COPIED" : "HELD");
+    for (list = 0; list < 3; list++) {
+        gpi__append(text, "#define MADE_%s(X)", lists[list]);
         for (number = 0; number < count; number++)
             for (i = 0; i < f->operand_count; i++) {
                 const gpi__formula_operand *o = &f->operands[i];
                 int64_t rows = gpi__made_rows(&made->placed, i),
                         columns = made->placed.operands[i].row_period;
-                if (!o->used || gpi__is_copied(o) != copied || gpi__made_number(f, i) != number)
+                if (!o->used || gpi__made_list(o) != list || gpi__made_number(f, i) != number)
                     continue;
                 gpi__append(text, " X(%d, %s", number,
                             o->kind == GEMMEPI_NUMBER ? "Number" : gpi__type(o->dtype));
-                if (copied)
+                if (list == 0)
                     gpi__append(text, ", %lld, %lld, %d", (long long)rows, (long long)(columns ? columns : 1),
                                 rows != 0);
                 gpi__append(text, ")");
@@ -221,12 +234,17 @@ static void gpi__append_made(gpi__text *text, const gpi__kept_formula *made, int
         "#include \"types.cuh\"\n#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#include \"formula.cuh\"\n"
         "namespace made {\n");
     gpi__emit_function(&e);
-    gpi__append(text,
-                "}\n#undef GEMMEPI_T\n#undef GEMMEPI_INDEX\n"
-                "__device__ inline float made_of(float b, const float (&o)[MADE_COUNT]) {\n"
-                "    made::Formula_in in;\n    made::Formula_out out;\n    (void)o;\n    in.v[0] = b;\n");
+    gpi__append(
+        text,
+        "}\n#undef GEMMEPI_T\n#undef GEMMEPI_INDEX\n"
+        "__device__ inline float made_of(float b, const float (&o)[MADE_COUNT], const void *const (&tables)[MADE_COUNT]) {\n"
+        "    made::Formula_in in;\n    made::Formula_out out;\n    (void)o, (void)tables;\n    in.v[0] = b;\n");
     for (i = 0; i < f->operand_count; i++)
-        if (f->operands[i].used)
+        if (f->operands[i].used == GPI__BY_INDEX)
+            gpi__append(text, "    in.b%d = {(const %s *)tables[%d], %lld, 1, 1};\n", i,
+                        gpi__type(f->operands[i].dtype), gpi__made_number(f, i),
+                        (long long)gpi__table_period(&made->placed, i));
+        else if (f->operands[i].used)
             gpi__append(text, "    in.a%d[0] = o[%d];\n", i, gpi__made_number(f, i));
     gpi__append(text, "    made::formula(in, out);\n    return out.d[0];\n}\n");
 }
