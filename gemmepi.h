@@ -489,7 +489,7 @@ typedef struct gemmepi_matrix {
     /* a and b of gemmepi_matmul_desc and gemmepi_linear_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
        rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then */
     const char *formula;
-    gemmepi_dtype compute_dtype; /* 0: dtype where that is F16 or BF16, else the other operand's where that is F32, F16, BF16 or F64, else BF16 */
+    gemmepi_dtype compute_dtype; /* 0: dtype where that is F16 or BF16, else what the other operand has (its compute_dtype, if given) where that is F32, F16, BF16 or F64, else BF16 */
 } gemmepi_matrix;
 
 /* bias or bias_grad, contiguous. */
@@ -37255,8 +37255,8 @@ static gemmepi_status gpi__draft_through_text(gpi__draft *draft, const gemmepi_a
   if (!status)
     status = gpi__draft_gradients(draft);
   GPI__UNSUPPORTED_IF(!status && gpi__depends_on_width(draft),
-    "desc.formula counts columns, or has no gradient, where what it makes is not as wide as "
-    "what is stored: leave the flag of its gradient out");
+    "desc.formula counts columns, has a d_NAME that sums along them, or no gradient, where what it "
+    "makes is not as wide as what is stored: leave d_NAME or the flag of its gradient out");
   return status;
 }
 

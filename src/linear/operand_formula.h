@@ -200,8 +200,8 @@ static gemmepi_status gpi__draft_through_text(gpi__draft *draft, const gemmepi_a
         status = gpi__draft_gradients(draft);
     GPI__UNSUPPORTED_IF(
         !status && gpi__depends_on_width(draft),
-        "desc.formula counts columns, or has no gradient, where what it makes is not as wide as "
-        "what is stored: leave the flag of its gradient out");
+        "desc.formula counts columns, has a d_NAME that sums along them, or no gradient, where what it "
+        "makes is not as wide as what is stored: leave d_NAME or the flag of its gradient out");
     return status;
 }
 
