@@ -204,7 +204,7 @@ static int gpi__is_network_faster_by_layers(const gpi__network_task *task) {
         cycles += (double)layer->width *
                   (gpi__function_cycles(layer, 1) + (is_hidden ? gpi__function_cycles(layer, 0) : 0));
     }
-    return cycles > GPI__NETWORK_FUNCTIONS * task->layer_count;
+    return cycles > GPI__NETWORK_FUNCTIONS;
 }
 
 /* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. Of rows it counts only that there are some, and
