@@ -2101,13 +2101,48 @@ static int gpi__others_can_write(const char *folder) {
 }
 
 #endif
-/* Text built piece by piece into a buffer of fixed size. */
+/* Host memory through the user's allocator. */
+
+static void *gpi__default_alloc(void *user, size_t size) {
+  (void)user;
+  return malloc(size);
+}
+
+static void gpi__default_free(void *user, void *pointer) {
+  (void)user;
+  free(pointer);
+}
+
+static gemmepi_allocator gpi__default_allocator(void) {
+  gemmepi_allocator allocator;
+  allocator.alloc = gpi__default_alloc;
+  allocator.free = gpi__default_free;
+  allocator.user = NULL;
+  return allocator;
+}
+
+/* Zeroed memory, or NULL with the sentence noted. */
+static void *gpi__new(const gemmepi_allocator *allocator, size_t size) {
+  void *pointer = allocator->alloc(allocator->user, size ? size : 1);
+  if (pointer)
+    memset(pointer, 0, size);
+  else
+    (void)gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gpi__ull)size);
+  return pointer;
+}
+
+static void gpi__delete(const gemmepi_allocator *allocator, void *pointer) {
+  if (pointer)
+    allocator->free(allocator->user, pointer);
+}
+/* Text built piece by piece into a buffer of fixed size, or into one that grows. */
 
 /* Appending never writes past size; length goes on counting, so that length >= size tells of a cut. */
 typedef struct gpi__text {
   char *data;
   size_t size;
   size_t length;
+  const gemmepi_allocator *grows; /* NULL: it does not */
 } gpi__text;
 
 static gpi__text gpi__text_in(char *data, size_t size) {
@@ -2115,21 +2150,46 @@ static gpi__text gpi__text_in(char *data, size_t size) {
   text.data = data;
   text.size = data ? size : 0;
   text.length = 0;
+  text.grows = NULL;
   if (text.size != 0)
     data[0] = 0;
   return text;
 }
 
+#define GPI__TEXT_BEGINS 16384 /* longer than most that are compiled */
+
+/* Text of any length. Its data is to be given to gpi__delete; NULL: there was no memory for it, with the sentence noted. */
+static gpi__text gpi__growing_text(const gemmepi_allocator *allocator) {
+  gpi__text text = gpi__text_in((char *)gpi__new(allocator, GPI__TEXT_BEGINS), GPI__TEXT_BEGINS);
+  text.grows = allocator;
+  return text;
+}
+
+/* Makes room for a text that has become too long: whether there is memory for it. */
+static int gpi__grow_text(gpi__text *text) {
+  size_t size = 2 * (text->length + 1);
+  char *data = text->data ? (char *)gpi__new(text->grows, size) : NULL;
+  if (data)
+    memcpy(data, text->data, text->size);
+  gpi__delete(text->grows, text->data);
+  text->data = data;
+  text->size = data ? size : 0;
+  return data != NULL;
+}
+
 GPI__PRINTF(2, 3)
 static void gpi__append(gpi__text *text, const char *format, ...) {
-  size_t left = text->length < text->size ? text->size - text->length : 0;
+  size_t before = text->length, left;
   int written;
   va_list arguments;
-  va_start(arguments, format);
-  written = vsnprintf(left ? text->data + text->length : NULL, left, format, arguments);
-  va_end(arguments);
-  if (written > 0)
-    text->length += (size_t)written;
+  do {
+    left = before < text->size ? text->size - before : 0;
+    va_start(arguments, format);
+    written = vsnprintf(left ? text->data + before : NULL, left, format, arguments);
+    va_end(arguments);
+    if (written > 0)
+      text->length = before + (size_t)written;
+  } while (text->grows && text->length >= text->size && gpi__grow_text(text));
 }
 
 static int gpi__text_is_cut(const gpi__text *text) {
@@ -2187,40 +2247,6 @@ static void gpi__say(const gpi__log *log, gemmepi_log_level level, const char *f
     if (*at == '\n' || *at == '\r')
       *at = ' ';
   log->function(log->user, level, text);
-}
-/* Host memory through the user's allocator. */
-
-static void *gpi__default_alloc(void *user, size_t size) {
-  (void)user;
-  return malloc(size);
-}
-
-static void gpi__default_free(void *user, void *pointer) {
-  (void)user;
-  free(pointer);
-}
-
-static gemmepi_allocator gpi__default_allocator(void) {
-  gemmepi_allocator allocator;
-  allocator.alloc = gpi__default_alloc;
-  allocator.free = gpi__default_free;
-  allocator.user = NULL;
-  return allocator;
-}
-
-/* Zeroed memory, or NULL with the sentence noted. */
-static void *gpi__new(const gemmepi_allocator *allocator, size_t size) {
-  void *pointer = allocator->alloc(allocator->user, size ? size : 1);
-  if (pointer)
-    memset(pointer, 0, size);
-  else
-    (void)gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gpi__ull)size);
-  return pointer;
-}
-
-static void gpi__delete(const gemmepi_allocator *allocator, void *pointer) {
-  if (pointer)
-    allocator->free(allocator->user, pointer);
 }
 /* Mutexes and conditions, threads of our own, and the few atomic operations that the lock-free paths need. */
 
@@ -6767,6 +6793,70 @@ static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int m
   *other |= given == made;
   operand->width = given == GEMMEPI_WIDTH_N ? (gemmepi_width)made : GEMMEPI_WIDTH_N;
 }
+
+/* Whether it reads the operand node.place, by place or by index. */
+static int gpi__is_of_operand(const gpi__node *node) {
+  return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
+}
+
+static gemmepi_width gpi__public_width(int n_width, int width) {
+  return !width || width == n_width ? GEMMEPI_WIDTH_N
+     : width > n_width          ? GEMMEPI_WIDTH_DOUBLE
+        : GEMMEPI_WIDTH_HALF;
+}
+
+/* 1 for each node that an output needs. */
+static void gpi__mark_live(const gpi__graph *graph, uint8_t *live) {
+  int i, a;
+  memset(live, 0, GPI__GRAPH_NODES);
+  for (i = 0; i <= GPI__RESULT; i++)
+    if (graph->assigned[i].node >= 0)
+      live[graph->assigned[i].node] = 1;
+  for (i = graph->count - 1; i >= 0; i--)
+    for (a = 0; a < 3 && live[i]; a++)
+      if (graph->nodes[i].args[a] >= 0)
+        live[graph->nodes[i].args[a]] = 1;
+}
+
+/* Whether what the outputs need reads an operand of another width. */
+static int gpi__reads_other(const gpi__graph *graph, const int other[GPI__FORMULA_OPERANDS]) {
+  uint8_t live[GPI__GRAPH_NODES];
+  int i;
+  gpi__mark_live(graph, live);
+  for (i = 0; i < graph->count; i++)
+    if (live[i] && gpi__is_of_operand(&graph->nodes[i]) && other[graph->nodes[i].place])
+      return 1;
+  return 0;
+}
+
+/* Parses the text of an operand, where the widths of its operands count from what is made. What is stored is as wide, or wider, or narrower:
+ the first of these that the text can be is meant, and by it desc's operands, which are these unless they are refused, have their widths. */
+static gemmepi_status gpi__parse_text_of_operand(gpi__parser *p, gpi__graph *graph,
+  const gpi__formula_desc *desc, gemmepi_operand *operands) {
+  gemmepi_width given[GPI__FORMULA_OPERANDS];
+  char first[GPI__ERROR_TEXT_SIZE] = "";
+  gemmepi_status status = GEMMEPI_OK;
+  int i, made, count = desc->operands == operands ? desc->operand_count : 0;
+  for (i = 0; i < count; i++)
+    given[i] = operands[i].width;
+  for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE; made++) {
+    int other[GPI__FORMULA_OPERANDS] = {0};
+    for (i = 0; i < count; i++) {
+      operands[i].width = given[i];
+      gpi__count_from_value(&operands[i], desc->exchanged, made, &other[i]);
+    }
+    status = gpi__parse(p, graph, desc);
+    if (!status && (int)gpi__public_width(graph->n_width, graph->nodes[graph->assigned[GPI__RESULT].node].width) == made &&
+      !gpi__reads_other(graph, other))
+      return GEMMEPI_OK;
+    if (status && !first[0])
+      memcpy(first, gpi__error_text, sizeof first);
+    if (status && !p->is_of_widths)
+      break;
+  }
+  return gpi__fail(status ? status : GEMMEPI_INVALID_ARGUMENT, "%s", first[0] ? first
+    : "desc.formula reads an operand of another width than that of what is stored and of what it makes");
+}
 /* A graph written out as a formula again. */
 
 enum {
@@ -7067,23 +7157,12 @@ typedef struct gpi__derivation {
   int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
 } gpi__derivation;
 
-/* Whether it reads the operand node.place, by place or by index. */
-static int gpi__is_of_operand(const gpi__node *node) {
-  return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
-}
-
 static int gpi__width_of_output(const gpi__derivation *d, int output) {
   int width;
   if (output != GPI__RESULT)
     return gpi__width_of(&d->graph, d->desc.operands[output].kind, d->desc.operands[output].width);
   width = (int)d->graph.nodes[d->graph.assigned[output].node].width;
   return width ? width : d->graph.n_width;
-}
-
-static gemmepi_width gpi__public_width(int n_width, int width) {
-  return !width || width == n_width ? GEMMEPI_WIDTH_N
-     : width > n_width          ? GEMMEPI_WIDTH_DOUBLE
-        : GEMMEPI_WIDTH_HALF;
 }
 
 /* >>what is asked for */
@@ -7282,39 +7361,6 @@ static int gpi__ends_with_expression(const char *text) {
   return ends;
 }
 
-/* Whether an operand is read that has another width than what is stored and what is made. */
-static int gpi__reads_other(const gpi__graph *graph, const int other[GPI__FORMULA_OPERANDS]) {
-  int i;
-  for (i = 0; i < graph->count; i++)
-    if (gpi__is_of_operand(&graph->nodes[i]) && other[graph->nodes[i].place])
-      return 1;
-  return 0;
-}
-
-/* Parses the text of an operand, whose operands' widths count from what is made. What is stored is as wide, or wider, or narrower: the first of
- these that the text can be is meant. */
-static gemmepi_status gpi__parse_text_of_operand(gpi__derivation *d, const gemmepi_derive_desc *desc) {
-  gemmepi_status status = GEMMEPI_OK;
-  int i, made, count = d->desc.operands == d->operands ? desc->operand_count : 0;
-  for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE; made++) {
-    int other[GPI__FORMULA_OPERANDS] = {0};
-    for (i = 0; i < count; i++) {
-      d->operands[i].width = desc->operands[i].width;
-      gpi__count_from_value(&d->operands[i], 0, made, &other[i]);
-    }
-    status = gpi__parse(&d->parser, &d->graph, &d->desc);
-    if (!status && (int)gpi__public_width(d->graph.n_width, gpi__width_of_output(d, GPI__RESULT)) == made &&
-      !gpi__reads_other(&d->graph, other))
-      return GEMMEPI_OK;
-    if (status && !d->parser.is_of_widths)
-      return status;
-  }
-  return status
-       ? status
-       : gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula reads an operand of another width than that of what is stored and "
-         "of what it makes");
-}
-
 static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_derive_desc *desc) {
   gemmepi_status status;
   int i;
@@ -7340,7 +7386,7 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
       d->desc.accumulator = GEMMEPI_F64;
   d->desc.d = d->desc.accumulator;
   d->desc.of_any_type = 1;
-  status = d->desc.is_of_operand ? gpi__parse_text_of_operand(d, desc)
+  status = d->desc.is_of_operand ? gpi__parse_text_of_operand(&d->parser, &d->graph, &d->desc, d->operands)
         : gpi__parse(&d->parser, &d->graph, &d->desc);
   if (!status)
     status = gpi__check_names_for_gradient(&d->desc, 0);
@@ -8164,19 +8210,6 @@ static int gpi__divides_by_number(const gpi__formula *formula, const gpi__node *
 }
 
 /* >>from the graph */
-
-/* 1 for each node that an output needs. */
-static void gpi__mark_live(const gpi__graph *graph, uint8_t *live) {
-  int i, a;
-  memset(live, 0, GPI__GRAPH_NODES);
-  for (i = 0; i <= GPI__RESULT; i++)
-    if (graph->assigned[i].node >= 0)
-      live[graph->assigned[i].node] = 1;
-  for (i = graph->count - 1; i >= 0; i--)
-    for (a = 0; a < 3 && live[i]; a++)
-      if (graph->nodes[i].args[a] >= 0)
-        live[graph->nodes[i].args[a]] = 1;
-}
 
 /* What has a short form of less work: activations, sines, and quotients by a number, made with its reciprocal. */
 static int gpi__has_short_form(const gpi__graph *graph, const gpi__node *node) {
@@ -11584,42 +11617,15 @@ static void gpi__take_operands(const gemmepi_matmul_desc *desc, gpi__desc_of_mad
     memcpy(own->operands, desc->operands, (size_t)desc->operand_count * sizeof own->operands[0]);
 }
 
-/* The formula as one whose D is so wide: *formula is NULL where it is not, or reads an operand of a third width. */
-static gemmepi_status gpi__parse_operand_as(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc, int made,
-  gpi__formula_work *work, const gpi__formula_desc *from, gpi__desc_of_made *own, gpi__formula **formula) {
-  int o, fits = 1, other[GPI__FORMULA_OPERANDS] = {0};
-  gemmepi_status status;
-  *formula = NULL;
-  gpi__take_operands(desc, own);
-  for (o = 0; o < desc->operand_count; o++) {
-    if (own->operands[o].output) /* it assigns none */
-      gpi__put_placeholder(&own->operands[o]);
-    if (gpi__is_wide_across(&own->operands[o], from->exchanged))
-      own->operands[o].width = GEMMEPI_WIDTH_N;
-    gpi__count_from_value(&own->operands[o], from->exchanged, made, &other[o]);
-  }
-  status = gpi__parse(&work->parser, &work->graph, from);
-  if (!status)
-    status = gpi__formula_of(allocator, &work->graph, formula);
-  for (o = 0; !status && o < desc->operand_count; o++)
-    fits = fits && !(other[o] && (*formula)->operands[o].used);
-  if (!status && (!fits || (*formula)->operands[GPI__RESULT].width != made)) {
-    gpi__delete(allocator, *formula);
-    *formula = NULL;
-  }
-  return status;
-}
-
-/* A's or B's formula. What is stored is as wide as what is made, or wider, or narrower: the first of these that the text can be is meant. */
+/* A's or B's formula. */
 static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
   int i, gpi__problem *problem, gpi__desc_of_made *own) {
   const gemmepi_matrix *matrix = gpi__factor_of_desc(desc, i);
   gpi__formula_work *work = (gpi__formula_work *)gpi__new(allocator, sizeof *work);
-  char first[GPI__ERROR_TEXT_SIZE] = "";
   gpi__formula *formula = NULL;
   gpi__formula_desc from;
-  gemmepi_status status = GEMMEPI_INVALID_ARGUMENT;
-  int o, made;
+  gemmepi_status status;
+  int o;
   if (!work)
     return GEMMEPI_OUT_OF_MEMORY;
   memset(&from, 0, sizeof from);
@@ -11633,17 +11639,17 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
   from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
   from.d = gpi__multiplied_dtype(desc, i);
   from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-  for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE && !formula; made++) {
-    status = gpi__parse_operand_as(allocator, desc, made, work, &from, own, &formula);
-    if (status && !first[0])
-      memcpy(first, gpi__error_text, sizeof first);
-    if (status == GEMMEPI_OUT_OF_MEMORY || (status && !work->parser.is_of_widths))
-      break;
+  gpi__take_operands(desc, own);
+  for (o = 0; o < desc->operand_count; o++) {
+    if (own->operands[o].output) /* it assigns none */
+      gpi__put_placeholder(&own->operands[o]);
+    if (gpi__is_wide_across(&own->operands[o], from.exchanged))
+      own->operands[o].width = GEMMEPI_WIDTH_N;
   }
-  if (!formula)
-    status = gpi__fail(status ? status : GEMMEPI_INVALID_ARGUMENT, "%s", first[0] ? first
-      : "an operand that it reads has a width that what is stored and what is made have not");
-  else if (!formula->reads_value)
+  status = gpi__parse_text_of_operand(&work->parser, &work->graph, &from, own->operands);
+  if (!status)
+    status = gpi__formula_of(allocator, &work->graph, &formula);
+  if (!status && !formula->reads_value)
     status =
       gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it does not read %s, which is what is stored", from.value);
   for (o = 0; !status && o < desc->operand_count; o++) {
@@ -16698,12 +16704,10 @@ static void gpi__give_block(gpi__block *block) {
   gpi__unlock(&block->turn);
 }
 
-/* A workspace of the caller's, by itself: what it overlaps is another question. */
-static gemmepi_status gpi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
+/* A workspace of the caller's, which gpi__check_run has looked at: what it overlaps is another question. */
+static gemmepi_status gpi__check_given_workspace(size_t given, size_t needed) {
   GPI__REFUSE_IF(given < needed, GEMMEPI_BUFFER_TOO_SMALL,
     "args.workspace_size is %llu; this plan needs %llu bytes", (gpi__ull)given, (gpi__ull)needed);
-  GPI__REFUSE_IF((uintptr_t)workspace & 255, GEMMEPI_MISALIGNED,
-    "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
   return GEMMEPI_OK;
 }
 
@@ -16815,7 +16819,7 @@ static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space 
   if (!space->workspace)
     return gpi__launch_in_block(context, space, needed, launch, run);
   if (space->regions) {
-    status = gpi__check_given_workspace(space->workspace, space->size, needed);
+    status = gpi__check_given_workspace(space->size, needed);
     if (!status)
       status = gpi__check_workspace(space->regions, space->workspace, needed, " used");
   }
@@ -19204,23 +19208,15 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
 static char *gpi__copy_paths(const gemmepi_allocator *allocator, const char *paths, int is_list) {
   char folder[GPI__PATH_SIZE];
   const char separator[2] = {GPI__LIST_SEPARATOR, 0};
-  gpi__text text = gpi__text_in(NULL, 0);
-  char *copy = NULL;
-  for (;;) { /* to know how long it is, then to write it */
-    const char *rest = paths;
-    while (is_list && gpi__next_folder(&rest, folder)) {
-      gpi__append(&text, "%s", text.length ? separator : "");
-      gpi__append_absolute(&text, folder);
-    }
-    if (!is_list)
-      gpi__append_absolute(&text, paths);
-    if (copy)
-      return copy;
-    copy = (char *)gpi__new(allocator, text.length + 1);
-    if (!copy)
-      return NULL;
-    text = gpi__text_in(copy, text.length + 1);
+  gpi__text text = gpi__growing_text(allocator);
+  const char *rest = paths;
+  while (is_list && gpi__next_folder(&rest, folder)) {
+    gpi__append(&text, "%s", text.length ? separator : "");
+    gpi__append_absolute(&text, folder);
   }
+  if (!is_list)
+    gpi__append_absolute(&text, paths);
+  return text.data;
 }
 
 /* The CUDA device that config.device 0 stands for: the current one of the calling thread, else the first. */
@@ -21867,37 +21863,31 @@ static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__f
   return bytes;
 }
 
-/* Long prologues and names are told from each other by a digest of 64 bits. */
-static gemmepi_status gpi__get_formula_kernel(gemmepi_context *context, const char *file, const char *entry,
+/* The kernel of a long prologue, in a text that grows. Those are told from each other by a digest of 64 bits. */
+static gemmepi_status gpi__get_printed_kernel(gemmepi_context *context, const char *file, const char *entry,
   const gpi__text *prologue, gpi__launch *launch) {
+  if (!prologue->data)
+    return GEMMEPI_OUT_OF_MEMORY;
   gpi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gpi__hash(prologue->data, prologue->length));
   return gpi__get_waiting_kernel(context, file, prologue->data, entry, launch);
 }
 
-/* Both prologues, from the allocator, one at a time. */
+/* One prologue at a time. */
 static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const gpi__placed_formula *placed,
   const gpi__formula_source *source, gpi__formula_pass *pass) {
-  gpi__text counted = gpi__text_in(NULL, 0), text;
+  gpi__text text = gpi__growing_text(&context->allocator);
   gemmepi_status status = GEMMEPI_OK;
-  char *data;
-  if (pass->launch.blocks)
-    gpi__formula_pass_prologue(&counted, placed, source);
-  gpi__formula_reduce_prologue(&counted, placed);
-  data = (char *)gpi__new(&context->allocator, counted.length + 1);
-  if (!data)
-    return GEMMEPI_OUT_OF_MEMORY;
   if (pass->launch.blocks) {
-    text = gpi__text_in(data, counted.length + 1);
     gpi__formula_pass_prologue(&text, placed, source);
     status =
-      gpi__get_formula_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
+      gpi__get_printed_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
   }
   if (!status && pass->finish.blocks) {
-    text = gpi__text_in(data, counted.length + 1);
+    text.length = 0;
     gpi__formula_reduce_prologue(&text, placed);
-    status = gpi__get_formula_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text, &pass->finish);
+    status = gpi__get_printed_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text, &pass->finish);
   }
-  gpi__delete(&context->allocator, data);
+  gpi__delete(&context->allocator, text.data);
   return status;
 }
 
@@ -24765,21 +24755,15 @@ typedef gemmepi_status (*gpi__kernel_getter)(gemmepi_context *context, const cha
 
 static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi__problem *problem,
   const char *file, const char *prologue, const char *entry, gpi__kernel_getter get, gpi__launch *launch) {
-  size_t before = strlen(prologue);
-  gpi__text counted = gpi__text_in(NULL, 0), text;
+  gpi__text text;
   gemmepi_status status;
-  char *data;
   if (context->only_measures)
     return GEMMEPI_OK;
-  gpi__append_inside_code(&counted, problem);
-  data = (char *)gpi__new(&context->allocator, before + counted.length + 1);
-  if (!data)
-    return GEMMEPI_OUT_OF_MEMORY;
-  memcpy(data, prologue, before);
-  text = gpi__text_in(data + before, counted.length + 1);
+  text = gpi__growing_text(&context->allocator);
+  gpi__append(&text, "%s", prologue);
   gpi__append_inside_code(&text, problem);
-  status = get(context, file, data, entry, launch);
-  gpi__delete(&context->allocator, data);
+  status = text.data ? get(context, file, text.data, entry, launch) : GEMMEPI_OUT_OF_MEMORY;
+  gpi__delete(&context->allocator, text.data);
   return status;
 }
 
@@ -28597,20 +28581,14 @@ static void gpi__name_weights(const gpi__problem *problem, gpi__weights *weights
 
 static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gpi__problem *problem, gpi__weights *weights) {
   const gpi__weights_shape *shape = &weights->shape;
-  gpi__text counted = gpi__text_in(NULL, 0), text;
-  gemmepi_status status;
-  char *prologue;
-  gpi__append_weights_prologue(&counted, problem, shape, weights->stages, weights->kernel.applied);
-  prologue = (char *)gpi__new(&context->allocator, counted.length + 1);
-  if (!prologue)
-    return GEMMEPI_OUT_OF_MEMORY;
-  text = gpi__text_in(prologue, counted.length + 1);
+  gpi__text text = gpi__growing_text(&context->allocator);
+  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
   gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->kernel.applied);
   gpi__name_weights(problem, weights);
-  status =
-    gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu",
-      prologue, "gemmepi_weights", &weights->kernel.launch);
-  gpi__delete(&context->allocator, prologue);
+  if (text.data)
+    status = gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", text.data,
+      "gemmepi_weights", &weights->kernel.launch);
+  gpi__delete(&context->allocator, text.data);
   return status;
 }
 
@@ -38920,7 +38898,7 @@ static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__s
   gemmepi_status status = is_short ? gpi__reserve(context, space->stream, 1, needed) : GEMMEPI_OK;
   if (!status && space->workspace && !is_short) {
     if (space->regions)
-      status = gpi__check_given_workspace(space->workspace, space->size, needed);
+      status = gpi__check_given_workspace(space->size, needed);
     if (space->regions && !status)
       status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
     return status ? status : gpi__run_steps(run, (char *)space->workspace, space->size, space->stream);
@@ -39813,18 +39791,11 @@ static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task
 static gemmepi_status gpi__get_network_kernel(gemmepi_context *context, const gpi__network_task *task,
   const char *file, const char *entry, gpi__launch *launch) {
   int has_functions = strcmp(entry, "gemmepi_network_sums") != 0;
-  gpi__text counted = gpi__text_in(NULL, 0), text;
+  gpi__text text = gpi__growing_text(&context->allocator);
   gemmepi_status status;
-  char *data;
-  gpi__network_prologue(&counted, task, context->arch, has_functions);
-  data = (char *)gpi__new(&context->allocator, counted.length + 1);
-  if (!data)
-    return GEMMEPI_OUT_OF_MEMORY;
-  text = gpi__text_in(data, counted.length + 1);
   gpi__network_prologue(&text, task, context->arch, has_functions);
-  gpi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gpi__hash(text.data, text.length));
-  status = gpi__get_waiting_kernel(context, file, data, entry, launch);
-  gpi__delete(&context->allocator, data);
+  status = gpi__get_printed_kernel(context, file, entry, &text, launch);
+  gpi__delete(&context->allocator, text.data);
   return status;
 }
 
@@ -40711,7 +40682,7 @@ static gemmepi_status gpi__run_network_on_device(gpi__network_run *run, const gp
   size_t needed = gpi__network_workspace(network);
   gemmepi_status status = GEMMEPI_OK;
   if (space->workspace) {
-    status = gpi__check_given_workspace(space->workspace, space->size, network->built_size);
+    status = gpi__check_given_workspace(space->size, network->built_size);
     if (!status)
       status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
     return status ? status

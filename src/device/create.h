@@ -8,23 +8,15 @@
 static char *gpi__copy_paths(const gemmepi_allocator *allocator, const char *paths, int is_list) {
     char folder[GPI__PATH_SIZE];
     const char separator[2] = {GPI__LIST_SEPARATOR, 0};
-    gpi__text text = gpi__text_in(NULL, 0);
-    char *copy = NULL;
-    for (;;) { /* to know how long it is, then to write it */
-        const char *rest = paths;
-        while (is_list && gpi__next_folder(&rest, folder)) {
-            gpi__append(&text, "%s", text.length ? separator : "");
-            gpi__append_absolute(&text, folder);
-        }
-        if (!is_list)
-            gpi__append_absolute(&text, paths);
-        if (copy)
-            return copy;
-        copy = (char *)gpi__new(allocator, text.length + 1);
-        if (!copy)
-            return NULL;
-        text = gpi__text_in(copy, text.length + 1);
+    gpi__text text = gpi__growing_text(allocator);
+    const char *rest = paths;
+    while (is_list && gpi__next_folder(&rest, folder)) {
+        gpi__append(&text, "%s", text.length ? separator : "");
+        gpi__append_absolute(&text, folder);
     }
+    if (!is_list)
+        gpi__append_absolute(&text, paths);
+    return text.data;
 }
 
 /* The CUDA device that config.device 0 stands for: the current one of the calling thread, else the first. */

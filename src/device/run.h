@@ -99,7 +99,7 @@ static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space 
     if (!space->workspace)
         return gpi__launch_in_block(context, space, needed, launch, run);
     if (space->regions) {
-        status = gpi__check_given_workspace(space->workspace, space->size, needed);
+        status = gpi__check_given_workspace(space->size, needed);
         if (!status)
             status = gpi__check_workspace(space->regions, space->workspace, needed, " used");
     }

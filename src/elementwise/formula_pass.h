@@ -228,39 +228,33 @@ static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__f
     return bytes;
 }
 
-/* Long prologues and names are told from each other by a digest of 64 bits. */
-static gemmepi_status gpi__get_formula_kernel(gemmepi_context *context, const char *file, const char *entry,
+/* The kernel of a long prologue, in a text that grows. Those are told from each other by a digest of 64 bits. */
+static gemmepi_status gpi__get_printed_kernel(gemmepi_context *context, const char *file, const char *entry,
                                               const gpi__text *prologue, gpi__launch *launch) {
+    if (!prologue->data)
+        return GEMMEPI_OUT_OF_MEMORY;
     gpi__name_kernel(launch, "%s_%016llx", entry,
                      (unsigned long long)gpi__hash(prologue->data, prologue->length));
     return gpi__get_waiting_kernel(context, file, prologue->data, entry, launch);
 }
 
-/* Both prologues, from the allocator, one at a time. */
+/* One prologue at a time. */
 static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const gpi__placed_formula *placed,
                                                const gpi__formula_source *source, gpi__formula_pass *pass) {
-    gpi__text counted = gpi__text_in(NULL, 0), text;
+    gpi__text text = gpi__growing_text(&context->allocator);
     gemmepi_status status = GEMMEPI_OK;
-    char *data;
-    if (pass->launch.blocks)
-        gpi__formula_pass_prologue(&counted, placed, source);
-    gpi__formula_reduce_prologue(&counted, placed);
-    data = (char *)gpi__new(&context->allocator, counted.length + 1);
-    if (!data)
-        return GEMMEPI_OUT_OF_MEMORY;
     if (pass->launch.blocks) {
-        text = gpi__text_in(data, counted.length + 1);
         gpi__formula_pass_prologue(&text, placed, source);
         status =
-            gpi__get_formula_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
+            gpi__get_printed_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
     }
     if (!status && pass->finish.blocks) {
-        text = gpi__text_in(data, counted.length + 1);
+        text.length = 0;
         gpi__formula_reduce_prologue(&text, placed);
-        status = gpi__get_formula_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text,
+        status = gpi__get_printed_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text,
                                          &pass->finish);
     }
-    gpi__delete(&context->allocator, data);
+    gpi__delete(&context->allocator, text.data);
     return status;
 }
 

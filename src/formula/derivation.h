@@ -29,23 +29,12 @@ typedef struct gpi__derivation {
     int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
 } gpi__derivation;
 
-/* Whether it reads the operand node.place, by place or by index. */
-static int gpi__is_of_operand(const gpi__node *node) {
-    return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
-}
-
 static int gpi__width_of_output(const gpi__derivation *d, int output) {
     int width;
     if (output != GPI__RESULT)
         return gpi__width_of(&d->graph, d->desc.operands[output].kind, d->desc.operands[output].width);
     width = (int)d->graph.nodes[d->graph.assigned[output].node].width;
     return width ? width : d->graph.n_width;
-}
-
-static gemmepi_width gpi__public_width(int n_width, int width) {
-    return !width || width == n_width ? GEMMEPI_WIDTH_N
-           : width > n_width          ? GEMMEPI_WIDTH_DOUBLE
-                                      : GEMMEPI_WIDTH_HALF;
 }
 
 /* >>what is asked for */
@@ -267,41 +256,6 @@ static int gpi__ends_with_expression(const char *text) {
     return ends;
 }
 
-/* Whether an operand is read that has another width than what is stored and what is made. */
-static int gpi__reads_other(const gpi__graph *graph, const int other[GPI__FORMULA_OPERANDS]) {
-    int i;
-    for (i = 0; i < graph->count; i++)
-        if (gpi__is_of_operand(&graph->nodes[i]) && other[graph->nodes[i].place])
-            return 1;
-    return 0;
-}
-
-/* Parses the text of an operand, whose operands' widths count from what is made. What is stored is as wide, or wider, or narrower: the first of
-   these that the text can be is meant. */
-static gemmepi_status gpi__parse_text_of_operand(gpi__derivation *d, const gemmepi_derive_desc *desc) {
-    gemmepi_status status = GEMMEPI_OK;
-    int i, made, count = d->desc.operands == d->operands ? desc->operand_count : 0;
-    for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE; made++) {
-        int other[GPI__FORMULA_OPERANDS] = {0};
-        for (i = 0; i < count; i++) {
-            d->operands[i].width = desc->operands[i].width;
-            gpi__count_from_value(&d->operands[i], 0, made, &other[i]);
-        }
-        status = gpi__parse(&d->parser, &d->graph, &d->desc);
-        if (!status &&
-            (int)gpi__public_width(d->graph.n_width, gpi__width_of_output(d, GPI__RESULT)) == made &&
-            !gpi__reads_other(&d->graph, other))
-            return GEMMEPI_OK;
-        if (status && !d->parser.is_of_widths)
-            return status;
-    }
-    return status
-               ? status
-               : gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                           "desc.formula reads an operand of another width than that of what is stored and "
-                           "of what it makes");
-}
-
 static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_derive_desc *desc) {
     gemmepi_status status;
     int i;
@@ -328,7 +282,7 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
             d->desc.accumulator = GEMMEPI_F64;
     d->desc.d = d->desc.accumulator;
     d->desc.of_any_type = 1;
-    status = d->desc.is_of_operand ? gpi__parse_text_of_operand(d, desc)
+    status = d->desc.is_of_operand ? gpi__parse_text_of_operand(&d->parser, &d->graph, &d->desc, d->operands)
                                    : gpi__parse(&d->parser, &d->graph, &d->desc);
     if (!status)
         status = gpi__check_names_for_gradient(&d->desc, 0);

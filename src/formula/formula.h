@@ -77,19 +77,6 @@ static int gpi__divides_by_number(const gpi__formula *formula, const gpi__node *
 
 /* >>from the graph */
 
-/* 1 for each node that an output needs. */
-static void gpi__mark_live(const gpi__graph *graph, uint8_t *live) {
-    int i, a;
-    memset(live, 0, GPI__GRAPH_NODES);
-    for (i = 0; i <= GPI__RESULT; i++)
-        if (graph->assigned[i].node >= 0)
-            live[graph->assigned[i].node] = 1;
-    for (i = graph->count - 1; i >= 0; i--)
-        for (a = 0; a < 3 && live[i]; a++)
-            if (graph->nodes[i].args[a] >= 0)
-                live[graph->nodes[i].args[a]] = 1;
-}
-
 /* What has a short form of less work: activations, sines, and quotients by a number, made with its reciprocal. */
 static int gpi__has_short_form(const gpi__graph *graph, const gpi__node *node) {
     return node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE || node->op == GPI__OP_SIN ||

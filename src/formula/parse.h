@@ -416,4 +416,72 @@ static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int m
     operand->width = given == GEMMEPI_WIDTH_N ? (gemmepi_width)made : GEMMEPI_WIDTH_N;
 }
 
+/* Whether it reads the operand node.place, by place or by index. */
+static int gpi__is_of_operand(const gpi__node *node) {
+    return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
+}
+
+static gemmepi_width gpi__public_width(int n_width, int width) {
+    return !width || width == n_width ? GEMMEPI_WIDTH_N
+           : width > n_width          ? GEMMEPI_WIDTH_DOUBLE
+                                      : GEMMEPI_WIDTH_HALF;
+}
+
+/* 1 for each node that an output needs. */
+static void gpi__mark_live(const gpi__graph *graph, uint8_t *live) {
+    int i, a;
+    memset(live, 0, GPI__GRAPH_NODES);
+    for (i = 0; i <= GPI__RESULT; i++)
+        if (graph->assigned[i].node >= 0)
+            live[graph->assigned[i].node] = 1;
+    for (i = graph->count - 1; i >= 0; i--)
+        for (a = 0; a < 3 && live[i]; a++)
+            if (graph->nodes[i].args[a] >= 0)
+                live[graph->nodes[i].args[a]] = 1;
+}
+
+/* Whether what the outputs need reads an operand of another width. */
+static int gpi__reads_other(const gpi__graph *graph, const int other[GPI__FORMULA_OPERANDS]) {
+    uint8_t live[GPI__GRAPH_NODES];
+    int i;
+    gpi__mark_live(graph, live);
+    for (i = 0; i < graph->count; i++)
+        if (live[i] && gpi__is_of_operand(&graph->nodes[i]) && other[graph->nodes[i].place])
+            return 1;
+    return 0;
+}
+
+/* Parses the text of an operand, where the widths of its operands count from what is made. What is stored is as wide, or wider, or narrower:
+   the first of these that the text can be is meant, and by it desc's operands, which are these unless they are refused, have their widths. */
+static gemmepi_status gpi__parse_text_of_operand(gpi__parser *p, gpi__graph *graph,
+                                                 const gpi__formula_desc *desc, gemmepi_operand *operands) {
+    gemmepi_width given[GPI__FORMULA_OPERANDS];
+    char first[GPI__ERROR_TEXT_SIZE] = "";
+    gemmepi_status status = GEMMEPI_OK;
+    int i, made, count = desc->operands == operands ? desc->operand_count : 0;
+    for (i = 0; i < count; i++)
+        given[i] = operands[i].width;
+    for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE; made++) {
+        int other[GPI__FORMULA_OPERANDS] = {0};
+        for (i = 0; i < count; i++) {
+            operands[i].width = given[i];
+            gpi__count_from_value(&operands[i], desc->exchanged, made, &other[i]);
+        }
+        status = gpi__parse(p, graph, desc);
+        if (!status &&
+            (int)gpi__public_width(graph->n_width, graph->nodes[graph->assigned[GPI__RESULT].node].width) ==
+                made &&
+            !gpi__reads_other(graph, other))
+            return GEMMEPI_OK;
+        if (status && !first[0])
+            memcpy(first, gpi__error_text, sizeof first);
+        if (status && !p->is_of_widths)
+            break;
+    }
+    return gpi__fail(status ? status : GEMMEPI_INVALID_ARGUMENT, "%s",
+                     first[0] ? first
+                              : "desc.formula reads an operand of another width than that of what is stored "
+                                "and of what it makes");
+}
+
 #endif

@@ -222,7 +222,7 @@ static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__s
     gemmepi_status status = is_short ? gpi__reserve(context, space->stream, 1, needed) : GEMMEPI_OK;
     if (!status && space->workspace && !is_short) {
         if (space->regions)
-            status = gpi__check_given_workspace(space->workspace, space->size, needed);
+            status = gpi__check_given_workspace(space->size, needed);
         if (space->regions && !status)
             status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
         return status ? status : gpi__run_steps(run, (char *)space->workspace, space->size, space->stream);

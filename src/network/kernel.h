@@ -390,18 +390,11 @@ static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task
 static gemmepi_status gpi__get_network_kernel(gemmepi_context *context, const gpi__network_task *task,
                                               const char *file, const char *entry, gpi__launch *launch) {
     int has_functions = strcmp(entry, "gemmepi_network_sums") != 0;
-    gpi__text counted = gpi__text_in(NULL, 0), text;
+    gpi__text text = gpi__growing_text(&context->allocator);
     gemmepi_status status;
-    char *data;
-    gpi__network_prologue(&counted, task, context->arch, has_functions);
-    data = (char *)gpi__new(&context->allocator, counted.length + 1);
-    if (!data)
-        return GEMMEPI_OUT_OF_MEMORY;
-    text = gpi__text_in(data, counted.length + 1);
     gpi__network_prologue(&text, task, context->arch, has_functions);
-    gpi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gpi__hash(text.data, text.length));
-    status = gpi__get_waiting_kernel(context, file, data, entry, launch);
-    gpi__delete(&context->allocator, data);
+    status = gpi__get_printed_kernel(context, file, entry, &text, launch);
+    gpi__delete(&context->allocator, text.data);
     return status;
 }
 

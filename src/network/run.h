@@ -111,7 +111,7 @@ static gemmepi_status gpi__run_network_on_device(gpi__network_run *run, const gp
     size_t needed = gpi__network_workspace(network);
     gemmepi_status status = GEMMEPI_OK;
     if (space->workspace) {
-        status = gpi__check_given_workspace(space->workspace, space->size, network->built_size);
+        status = gpi__check_given_workspace(space->size, network->built_size);
         if (!status)
             status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
         return status ? status

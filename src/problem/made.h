@@ -185,44 +185,15 @@ static void gpi__take_operands(const gemmepi_matmul_desc *desc, gpi__desc_of_mad
         memcpy(own->operands, desc->operands, (size_t)desc->operand_count * sizeof own->operands[0]);
 }
 
-/* The formula as one whose D is so wide: *formula is NULL where it is not, or reads an operand of a third width. */
-static gemmepi_status gpi__parse_operand_as(const gemmepi_allocator *allocator,
-                                            const gemmepi_matmul_desc *desc, int made,
-                                            gpi__formula_work *work, const gpi__formula_desc *from,
-                                            gpi__desc_of_made *own, gpi__formula **formula) {
-    int o, fits = 1, other[GPI__FORMULA_OPERANDS] = {0};
-    gemmepi_status status;
-    *formula = NULL;
-    gpi__take_operands(desc, own);
-    for (o = 0; o < desc->operand_count; o++) {
-        if (own->operands[o].output) /* it assigns none */
-            gpi__put_placeholder(&own->operands[o]);
-        if (gpi__is_wide_across(&own->operands[o], from->exchanged))
-            own->operands[o].width = GEMMEPI_WIDTH_N;
-        gpi__count_from_value(&own->operands[o], from->exchanged, made, &other[o]);
-    }
-    status = gpi__parse(&work->parser, &work->graph, from);
-    if (!status)
-        status = gpi__formula_of(allocator, &work->graph, formula);
-    for (o = 0; !status && o < desc->operand_count; o++)
-        fits = fits && !(other[o] && (*formula)->operands[o].used);
-    if (!status && (!fits || (*formula)->operands[GPI__RESULT].width != made)) {
-        gpi__delete(allocator, *formula);
-        *formula = NULL;
-    }
-    return status;
-}
-
-/* A's or B's formula. What is stored is as wide as what is made, or wider, or narrower: the first of these that the text can be is meant. */
+/* A's or B's formula. */
 static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
                                          int i, gpi__problem *problem, gpi__desc_of_made *own) {
     const gemmepi_matrix *matrix = gpi__factor_of_desc(desc, i);
     gpi__formula_work *work = (gpi__formula_work *)gpi__new(allocator, sizeof *work);
-    char first[GPI__ERROR_TEXT_SIZE] = "";
     gpi__formula *formula = NULL;
     gpi__formula_desc from;
-    gemmepi_status status = GEMMEPI_INVALID_ARGUMENT;
-    int o, made;
+    gemmepi_status status;
+    int o;
     if (!work)
         return GEMMEPI_OUT_OF_MEMORY;
     memset(&from, 0, sizeof from);
@@ -236,19 +207,17 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
     from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
     from.d = gpi__multiplied_dtype(desc, i);
     from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-    for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE && !formula; made++) {
-        status = gpi__parse_operand_as(allocator, desc, made, work, &from, own, &formula);
-        if (status && !first[0])
-            memcpy(first, gpi__error_text, sizeof first);
-        if (status == GEMMEPI_OUT_OF_MEMORY || (status && !work->parser.is_of_widths))
-            break;
+    gpi__take_operands(desc, own);
+    for (o = 0; o < desc->operand_count; o++) {
+        if (own->operands[o].output) /* it assigns none */
+            gpi__put_placeholder(&own->operands[o]);
+        if (gpi__is_wide_across(&own->operands[o], from.exchanged))
+            own->operands[o].width = GEMMEPI_WIDTH_N;
     }
-    if (!formula)
-        status = gpi__fail(
-            status ? status : GEMMEPI_INVALID_ARGUMENT, "%s",
-            first[0] ? first
-                     : "an operand that it reads has a width that what is stored and what is made have not");
-    else if (!formula->reads_value)
+    status = gpi__parse_text_of_operand(&work->parser, &work->graph, &from, own->operands);
+    if (!status)
+        status = gpi__formula_of(allocator, &work->graph, &formula);
+    if (!status && !formula->reads_value)
         status =
             gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it does not read %s, which is what is stored", from.value);
     for (o = 0; !status && o < desc->operand_count; o++) {

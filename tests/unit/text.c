@@ -1,4 +1,4 @@
-/* Text in a buffer of fixed size. */
+/* Text in a buffer of fixed size, and in one that grows. */
 #include "base/memory.h"
 
 #include "base/text.h"
@@ -30,6 +30,34 @@ static void text_without_room_is_counted(void) {
     CHECK(text.length == 7 && text.size == 0 && gpi__text_is_cut(&text), "%d characters", (int)text.length);
 }
 
+/* Gives memory as often as user says. */
+static void *limited_alloc(void *user, size_t size) {
+    int *left = (int *)user;
+    return (*left)-- > 0 ? malloc(size) : NULL;
+}
+
+static void limited_free(void *user, void *pointer) {
+    (void)user;
+    free(pointer);
+}
+
+static void text_grows_until_there_is_no_memory(void) {
+    int given;
+    for (given = 0; given < 8; given++) {
+        int left = given, i, whole = 1;
+        gemmepi_allocator allocator = {limited_alloc, limited_free, &left};
+        gpi__text text = gpi__growing_text(&allocator);
+        for (i = 0; i < 5000; i++)
+            gpi__append(&text, "%07d,", i);
+        for (i = 0; i < 5000 && text.data && whole; i++)
+            whole = atoi(text.data + 8 * i) == i;
+        CHECK(whole && (!text.data || strlen(text.data) == 40000), "what was appended is not there");
+        CHECK((text.data != NULL) == (given > 2), "with %d blocks of memory there is %s text", given,
+              text.data ? "a" : "no"); /* of 16 KB, and twice as much two times */
+        gpi__delete(&allocator, text.data);
+    }
+}
+
 static void words_are_of_small_letters_and_lines_below(void) {
     int c;
     for (c = 1; c < 128; c++)
@@ -39,6 +67,7 @@ static void words_are_of_small_letters_and_lines_below(void) {
 int main(void) {
     RUN(text_is_cut_where_its_end_has_no_room);
     RUN(text_without_room_is_counted);
+    RUN(text_grows_until_there_is_no_memory);
     RUN(words_are_of_small_letters_and_lines_below);
     return test_finish();
 }

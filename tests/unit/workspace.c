@@ -368,11 +368,13 @@ static void a_block_is_of_one_stream_thread_and_use(void) {
 }
 
 static void a_workspace_of_the_caller_s_is_a_multiple_of_256(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
     uintptr_t off;
     for (off = 0; off <= 512; off++)
-        CHECK((gpi__check_given_workspace((void *)(0x1000 + off), 100, 100) == GEMMEPI_OK) ==
-                  (off % 256 == 0),
+        CHECK((gpi__check_run(context, NULL, (void *)(0x1000 + off), 100) == GEMMEPI_OK) == (off % 256 == 0),
               "%d bytes", (int)off);
+    gemmepi_destroy(context);
 }
 
 /* >>element-wise operations */

@@ -229,20 +229,15 @@ static void gpi__name_weights(const gpi__problem *problem, gpi__weights *weights
 static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gpi__problem *problem,
                                               gpi__weights *weights) {
     const gpi__weights_shape *shape = &weights->shape;
-    gpi__text counted = gpi__text_in(NULL, 0), text;
-    gemmepi_status status;
-    char *prologue;
-    gpi__append_weights_prologue(&counted, problem, shape, weights->stages, weights->kernel.applied);
-    prologue = (char *)gpi__new(&context->allocator, counted.length + 1);
-    if (!prologue)
-        return GEMMEPI_OUT_OF_MEMORY;
-    text = gpi__text_in(prologue, counted.length + 1);
+    gpi__text text = gpi__growing_text(&context->allocator);
+    gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
     gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->kernel.applied);
     gpi__name_weights(problem, weights);
-    status =
-        gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu",
-                                prologue, "gemmepi_weights", &weights->kernel.launch);
-    gpi__delete(&context->allocator, prologue);
+    if (text.data)
+        status = gpi__get_product_kernel(context, problem,
+                                         shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", text.data,
+                                         "gemmepi_weights", &weights->kernel.launch);
+    gpi__delete(&context->allocator, text.data);
     return status;
 }
 

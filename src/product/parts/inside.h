@@ -413,21 +413,15 @@ typedef gemmepi_status (*gpi__kernel_getter)(gemmepi_context *context, const cha
 static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi__problem *problem,
                                              const char *file, const char *prologue, const char *entry,
                                              gpi__kernel_getter get, gpi__launch *launch) {
-    size_t before = strlen(prologue);
-    gpi__text counted = gpi__text_in(NULL, 0), text;
+    gpi__text text;
     gemmepi_status status;
-    char *data;
     if (context->only_measures)
         return GEMMEPI_OK;
-    gpi__append_inside_code(&counted, problem);
-    data = (char *)gpi__new(&context->allocator, before + counted.length + 1);
-    if (!data)
-        return GEMMEPI_OUT_OF_MEMORY;
-    memcpy(data, prologue, before);
-    text = gpi__text_in(data + before, counted.length + 1);
+    text = gpi__growing_text(&context->allocator);
+    gpi__append(&text, "%s", prologue);
     gpi__append_inside_code(&text, problem);
-    status = get(context, file, data, entry, launch);
-    gpi__delete(&context->allocator, data);
+    status = text.data ? get(context, file, text.data, entry, launch) : GEMMEPI_OUT_OF_MEMORY;
+    gpi__delete(&context->allocator, text.data);
     return status;
 }
 
