@@ -6195,7 +6195,7 @@ static const char *gpi__no_table(const gpi__formula_desc *desc, const gemmepi_op
   if (operand->output || operand->kind < GEMMEPI_PER_ROW || operand->kind > GEMMEPI_FULL)
     return "only inputs of the kinds PER_ROW, PER_COLUMN and FULL are read by index";
   if (operand->kind == GEMMEPI_FULL && desc->exchanged)
-    return "in column-major order only inputs of the kinds PER_ROW and PER_COLUMN are read by index";
+    return "where rows are contiguous only inputs of the kinds PER_ROW and PER_COLUMN are read by index";
   if (operand->width)
     return "what is read by index has as many elements as its period says, or n: leave its width 0";
   if (operand->dtype == GEMMEPI_I64 || (operand->dtype == GEMMEPI_I32 && desc->accumulator != GEMMEPI_I32))

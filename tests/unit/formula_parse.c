@@ -435,7 +435,7 @@ static void in_column_major_order_vectors_alone_are_read_by_index(void) {
     operands[0].kind = GEMMEPI_FULL;
     CHECK(gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(),
-                     "desc.formula, column 9: cw[...]: in column-major order only inputs "
+                     "desc.formula, column 9: cw[...]: where rows are contiguous only inputs "
                      "of the kinds PER_ROW and PER_COLUMN are read by index"),
           "%s", gemmepi_last_error());
 }
