@@ -85,6 +85,8 @@ static const family drawn = {"drawn", NULL, 0, NULL, 0};
 static const family network = {"network", "network.cu", 80, NULL, 0};
 static const family network_turing = {"network_turing", "network.cu", 0, "sm_75", 75};
 static const family network_wgmma = {"network_wgmma", "network.cu", 0, "sm_90a", 90};
+static const family network_backward_wgmma = {"network_backward_wgmma", "network_backward.cu", 0, "sm_90a",
+                                              90};
 static const family network_backward = {"network_backward", "network_backward.cu", 80, NULL, 0};
 static const family network_backward_turing = {"network_backward_turing", "network_backward.cu", 0, "sm_75",
                                                75};
@@ -2714,10 +2716,11 @@ static void add_network(const struct network_row *row, int backward) {
         if (row->dtype == GEMMEPI_F16)
             add(backward ? &network_backward_turing : &network_turing, row->name, prologue);
     }
-    if (gpi__network_shape_of(&task, 90).wgmma) {
+    if (gpi__network_shape_of(&task, 90).wgmma &&
+        (!backward || gpi__registers_of_backward(&task, 90) <= GPI__REGISTERS_OF_THREAD)) {
         text = gpi__text_in(prologue, sizeof prologue);
         gpi__network_prologue(&text, &task, 90, 1);
-        add(&network_wgmma, row->name, prologue);
+        add(backward ? &network_backward_wgmma : &network_wgmma, row->name, prologue);
     }
     if (backward) {
         text = gpi__text_in(prologue, sizeof prologue);

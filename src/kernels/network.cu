@@ -47,33 +47,22 @@ __device__ inline void run_layer(const gpi__network_params &p, int number, int r
         S::apply(p.places + place + number * places, part, p.parameter[S::FIRST + number], v);
         cut_columns<Out>(part, v);
     };
-    if constexpr (BY_WGMMA) { // which has its fragments until the last sums are there
-        Sums sums[steps_of(Out)];
-        float v[steps_of(Out)][VALUES];
-        begin_products<In, Out>(a, weights, bias, sums);
-        for_products<Out, 0>(sums, [&](int step) {
-            values_of(sums[step], v[step]);
-            apply(step, v[step]);
-        });
-#pragma unroll
-        for (int step = 0; step < steps_of(Out); step++)
-            keep_values(v[step], step, d);
+    if constexpr (!SHARES) {
+        make_layer<In, Out>(a, weights, bias, d, [] {}, apply);
     } else {
 #pragma unroll
-        for (int i = 0; i < (SHARES ? (steps_of(Out) + WARPS - 1) / WARPS : steps_of(Out)); i++) {
-            int step = SHARES ? i * WARPS + (int)threadIdx.x / 32 : i;
+        for (int i = 0; i < (steps_of(Out) + WARPS - 1) / WARPS; i++) {
+            int step = i * WARPS + (int)threadIdx.x / 32;
             float v[VALUES];
             if (step >= steps_of(Out))
                 break;
             sum_products<In, Out>(a, step, weights, bias, v);
             apply(step, v);
             keep_values(v, i, d);
-            if (SHARES)
-                give_to_all(exchanged, step, d.at[i][0]);
+            give_to_all(exchanged, step, d.at[i][0]);
         }
-    }
-    if (SHARES)
         take_from_all<Out>(exchanged, d);
+    }
 }
 template <int Segment> __device__ inline void run_segments(const gpi__network_params &p, int row, u32 shared, Fragments &a) {
     typedef Segment_of<Segment> S;

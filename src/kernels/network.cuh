@@ -341,6 +341,34 @@ template <int Width> __device__ inline void cut_columns(const Part &part, float 
 
 #include "network_wgmma.cuh"
 
+// A layer of a warp's rows, `each` of 16 columns' sums, the step-th, becomes d. With wgmma, which has its fragments until the last sums are there,
+// `something` is done while it multiplies.
+template <int In, int Out, class Else, class Each>
+__device__ inline void make_layer(Fragments &a, u32 weights, u32 bias, Fragments &d, Else something, Each each) {
+    if constexpr (BY_WGMMA) {
+        Sums sums[steps_of(Out)];
+        float v[steps_of(Out)][VALUES];
+        begin_layer<In, Out>(a, weights, bias, sums);
+        something();
+        for_products<Out, 0, 0>(sums, [&](int step) {
+            values_of(sums[step], v[step]);
+            each(step, v[step]);
+        });
+#pragma unroll
+        for (int step = 0; step < steps_of(Out); step++)
+            keep_values(v[step], step, d);
+    } else {
+        something();
+#pragma unroll
+        for (int step = 0; step < steps_of(Out); step++) {
+            float v[VALUES];
+            sum_products<In, Out>(a, step, weights, bias, v);
+            each(step, v);
+            keep_values(v, step, d);
+        }
+    }
+}
+
 // >>the sums of gradients of weights and bias: a block's, one layer after another, as w and bias are stored
 
 __device__ constexpr int sums_before(int layer) {

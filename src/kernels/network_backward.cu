@@ -6,6 +6,8 @@
 // tile, as it adds up some of the gradient of each layer's weights: the transposed input times G, its sums in registers from the first tile to the last.
 // The sums of dbias are those of ones times G.
 //
+// By wgmma (network_wgmma.cuh) the tensor cores add a layer's dw up from shared memory by themselves, while the functions of the layer before it are computed.
+//
 // Rows and columns that do not exist are zeros there, whatever a formula makes of them.
 #include "network.cuh"
 
@@ -61,30 +63,30 @@ template <int Width> __device__ inline void get_rows(u32 matrix, Fragments &a) {
 // >>layers
 
 // Of a step's values, those of rows that do not exist become zeros.
-__device__ inline void cut_rows(const Part &part, int step, Fragments &a) {
+__device__ inline void cut_rows(int row, int rows, int step, Fragments &a) {
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS * 4; i++)
-        a.at[step][i / 4][i % 4] &= part.row + i / 4 * 16 + i % 2 * 8 < part.rows ? 0xffffffffu : 0;
+        a.at[step][i / 4][i % 4] &= row + i / 4 * 16 + i % 2 * 8 < rows ? 0xffffffffu : 0;
 }
 
 // The inputs of all layers behind the Layer-th, whose own is `a`, which becomes that of the last.
 template <int Layer> __device__ inline void run_forward(const gpi__network_params &p, int row, u32 shared, Fragments &a) {
     constexpr int in = WIDTHS[Layer], out = WIDTHS[Layer + 1];
-    put_rows<in>(a, shared + inputs_before(Layer));
+    auto put = [&] { put_rows<in>(a, shared + inputs_before(Layer)); };
     if constexpr (Layer + 1 < LAYERS) {
         Fragments d;
-#pragma unroll
-        for (int step = 0; step < steps_of(out); step++) {
-            float v[VALUES];
+        make_layer<in, out>(a, shared + weights_before(Layer), shared + BIAS_AT + columns_before(Layer) * 4, d, put, [&](int step, float(&v)[VALUES]) {
             Part part = {row, first_of_step<out>(step), p.rows, out, in};
-            sum_products<in, out>(a, step, shared + weights_before(Layer), shared + BIAS_AT + columns_before(Layer) * 4, v);
             Layer_of<Layer>::apply(p, part, v);
             cut_columns<out>(part, v);
-            keep_values(v, step, d);
-            cut_rows(part, step, d);
-        }
+        });
+#pragma unroll
+        for (int step = 0; step < steps_of(out); step++)
+            cut_rows(row, p.rows, step, d);
         a = d;
         run_forward<Layer + 1>(p, row, shared, a);
+    } else {
+        put();
     }
 }
 
@@ -104,6 +106,15 @@ template <int Layer> __device__ inline void differentiate_input(const Fragments 
     }
     values_of(sums, v);
 }
+// Of all its columns, begun by wgmma; and waited for, while so many groups behind these go on.
+template <int Layer> __device__ inline void begin_input_gradients(Fragments &g, u32 shared, Sums (&sums)[steps_of(WIDTHS[Layer])]) {
+    constexpr int out = WIDTHS[Layer + 1];
+    begin_products<out, WIDTHS[Layer], true>(g, shared + weights_before(Layer), steps_of(out) * 256, 128, sums);
+}
+template <int Behind, int Steps> __device__ inline void wait_for_sums(Sums (&sums)[Steps]) {
+    wait_for_groups<Behind>();
+    pin<Steps>(sums);
+}
 __device__ inline void unpack_values(const Fragments &a, int step, float (&v)[VALUES]) {
 #pragma unroll
     for (int i = 0; i < VALUES; i += 2)
@@ -112,13 +123,13 @@ __device__ inline void unpack_values(const Fragments &a, int step, float (&v)[VA
 
 // >>sums of dw and dbias
 
-// A layer's dw is divided among warps, rows by so many of them, as few registers as can be.
+// A layer's dw is divided among warps, rows by so many of them: four, whose rows wgmma multiplies together, or as few registers as can be.
 __device__ constexpr int tile_of(int extent, int warps) {
     return (extent + warps - 1) / warps;
 }
 __device__ constexpr int warps_along_rows(int layer) {
-    int best = 1, least = 1 << 30;
-    for (int warps = 1; warps <= WARPS; warps *= 2) {
+    int best = 4, least = 1 << 30;
+    for (int warps = 1; !BY_WGMMA && warps <= WARPS; warps *= 2) {
         int rows = tile_of(steps_of(WIDTHS[layer]), warps), columns = tile_of(steps_of(WIDTHS[layer + 1]), WARPS / warps);
         int cost = rows * columns * 64 + rows + columns;
         if (cost < least) {
@@ -131,11 +142,12 @@ __device__ constexpr int warps_along_rows(int layer) {
 template <int Layer> struct Gradients {
     static constexpr int HEIGHT = WIDTHS[Layer], WIDTH = WIDTHS[Layer + 1], ROW_WARPS = warps_along_rows(Layer), COLUMN_WARPS = WARPS / ROW_WARPS;
     static constexpr int ROWS = steps_of(HEIGHT), COLUMNS = steps_of(WIDTH); // blocks of 16 of w's rows and columns: all, and a warp's
-    static constexpr int OWN_ROWS = tile_of(ROWS, ROW_WARPS), OWN_COLUMNS = tile_of(COLUMNS, COLUMN_WARPS), OWN_BIASES = tile_of(OWN_COLUMNS, ROW_WARPS);
-    float sums[OWN_ROWS][OWN_COLUMNS][2][4], biases[OWN_BIASES][2][4];
+    static constexpr int OWN_ROWS = tile_of(ROWS, ROW_WARPS), OWN_COLUMNS = tile_of(COLUMNS, COLUMN_WARPS), OWN_BIASES = tile_of(OWN_COLUMNS * 2, ROW_WARPS);
+    Sums sums[OWN_ROWS][OWN_COLUMNS];
+    float biases[OWN_BIASES][4];
 
     static __device__ inline int row(int i) {
-        return (int)threadIdx.x / 32 % ROW_WARPS * OWN_ROWS + i;
+        return i * ROW_WARPS + (int)threadIdx.x / 32 % ROW_WARPS;
     }
     static __device__ inline int column(int j) {
         return (int)threadIdx.x / 32 / ROW_WARPS * OWN_COLUMNS + j;
@@ -146,7 +158,7 @@ template <int Layer> struct Gradients {
     static __device__ inline bool has_column(int j) {
         return COLUMN_WARPS * OWN_COLUMNS == COLUMNS || column(j) < COLUMNS;
     }
-    static __device__ inline bool has_bias(int j) { // warps that have the same columns share their sums out
+    static __device__ inline bool has_bias(int j) { // of 8 columns; warps that have the same share their sums out
         return HAS_BIAS && (int)threadIdx.x / 32 % ROW_WARPS == j % ROW_WARPS;
     }
 
@@ -157,28 +169,47 @@ template <int Layer> struct Gradients {
     __device__ inline void add(u32 input, u32 g) {
         const u32 one = SAME<Element, F16> ? 0x3c003c00 : 0x3f803f80, ones[4] = {one, one, one, one};
         const u32 lane = threadIdx.x % 32, crossed = (lane & 7) * 16 + (lane >> 3 & 1) * 256 + (lane >> 4) * 128; // of a block of four, the second behind the third
+        if constexpr (BY_WGMMA)
+            begin_add(input, g);
 #pragma unroll 2
-        for (int block = 0; block < TILE_BLOCKS; block++) {
+        for (int block = 0; block < TILE_BLOCKS && (HAS_BIAS || !BY_WGMMA); block++) {
             u32 a[OWN_ROWS][4];
 #pragma unroll
             for (int i = 0; i < OWN_ROWS; i++)
-                if (has_row(i))
+                if (!BY_WGMMA && has_row(i))
                     load_matrices<true>(input + (block * ROWS + row(i)) * 512 + crossed, a[i]);
 #pragma unroll
             for (int j = 0; j < OWN_COLUMNS; j++)
-                if (has_column(j)) {
+                if (has_column(j) && (!BY_WGMMA || has_bias(j * 2) || has_bias(j * 2 + 1))) {
                     u32 b[4];
                     load_matrices<true>(g + (block * COLUMNS + column(j)) * 512 + threadIdx.x % 32 * 16, b);
 #pragma unroll
                     for (int i = 0; i < OWN_ROWS * 2; i++)
-                        if (has_row(i / 2))
-                            multiply_16(Element(), sums[i / 2][j][i % 2], a[i / 2], b[i % 2 * 2], b[i % 2 * 2 + 1]);
-                    if (has_bias(j)) {
-                        multiply_16(Element(), biases[j / ROW_WARPS][0], ones, b[0], b[1]);
-                        multiply_16(Element(), biases[j / ROW_WARPS][1], ones, b[2], b[3]);
-                    }
+                        if (!BY_WGMMA && has_row(i / 2))
+                            multiply_16(Element(), sums[i / 2][j].at[0][i % 2], a[i / 2], b[i % 2 * 2], b[i % 2 * 2 + 1]);
+#pragma unroll
+                    for (int half = 0; half < 2; half++)
+                        if (has_bias(j * 2 + half))
+                            multiply_16(Element(), biases[(j * 2 + half) / ROW_WARPS], ones, b[half * 2], b[half * 2 + 1]);
                 }
         }
+    }
+    // By wgmma four warps have each 64 rows of w, from their own on; sums of rows and columns that do not exist are never stored.
+    __device__ inline void begin_add(u32 input, u32 g) {
+        u64 a = descriptor(input, 256, 128), b = descriptor(g + column(0) * 512, 256, 128);
+        pin_all();
+        begin_group();
+#pragma unroll
+        for (int block = 0; block < TILE_BLOCKS; block++)
+#pragma unroll
+            for (int i = 0; i < OWN_ROWS; i++)
+                multiply_64<OWN_COLUMNS>(Element(), sums[i], a + (block * ROWS + i * 4) * 32, b + block * COLUMNS * 32);
+        end_group();
+    }
+    __device__ inline void pin_all() {
+#pragma unroll
+        for (int i = 0; i < OWN_ROWS; i++)
+            pin<OWN_COLUMNS>(sums[i]);
     }
 
     static __device__ inline void store_sum(float *to, int row, int column, float sum) {
@@ -195,9 +226,9 @@ template <int Layer> struct Gradients {
 #pragma unroll
             for (int i = 0; i < OWN_ROWS * 2; i++)
                 if (has_row(i / 2))
-                    store_sum(to, column_of<HEIGHT>(row(i / 2) * 16 + i % 2 * 8 + lane / 4), column_here, sums[i / 2][j / 4][j / 2 % 2][i % 2 * 2 + j % 2]);
-            if (has_bias(j / 4) && lane < 4 && column_here < WIDTH)
-                to[HEIGHT * WIDTH + column_here] = biases[j / 4 / ROW_WARPS][j / 2 % 2][j % 2];
+                    store_sum(to, column_of<HEIGHT>(row(i / 2) * 16 + i % 2 * 8 + lane / 4), column_here, sums[i / 2][j / 4].at[0][j / 2 % 2][i % 2 * 2 + j % 2]);
+            if (has_bias(j / 2) && lane < 4 && column_here < WIDTH)
+                to[HEIGHT * WIDTH + column_here] = biases[j / 2 / ROW_WARPS][j % 2];
         }
     }
 };
@@ -210,6 +241,10 @@ template <int Layer> struct All_gradients {
         own.begin();
         before.begin();
     }
+    __device__ inline void pin_all() {
+        own.pin_all();
+        before.pin_all();
+    }
     __device__ inline void store(float *to) const {
         own.store(to + sums_before(Layer));
         before.store(to);
@@ -217,51 +252,116 @@ template <int Layer> struct All_gradients {
 };
 template <> struct All_gradients<-1> {
     __device__ inline void begin() {}
+    __device__ inline void pin_all() {}
     __device__ inline void store(float *) const {}
 };
 
 // >>backward
 
-// From the Layer-th on. behind: G of the layer behind it, or dy.
-template <int Layer>
-__device__ inline void run_backward(const gpi__network_params &p, int row, u32 shared, const Fragments &behind, All_gradients<Layer> &gradients) {
+// What G of a layer gives its dw, once it is there for all.
+template <int Layer> __device__ inline void add_gradients(u32 shared, const Fragments &g, Gradients<Layer> &gradients) {
+    if (HAS_DW) {
+        put_rows<WIDTHS[Layer + 1]>(g, shared + g_at(Layer));
+        if (BY_WGMMA)
+            show_stores();
+        __syncthreads();
+        gradients.add(shared + inputs_before(Layer), shared + g_at(Layer));
+    }
+}
+
+// G of the Layer-th of what it has as its input or, for RELU, its result. behind: G of the layer behind it, or dy. Meanwhile `something` is done: with wgmma, whose
+// sums of dw go on behind it.
+template <int Layer, class Else, class Each>
+__device__ inline void make_gradient(u32 shared, Fragments &a, Fragments &behind, Fragments &g, Else something, Each each) {
+    constexpr int in = WIDTHS[Layer], out = WIDTHS[Layer + 1];
+    constexpr bool is_last = Layer + 1 == LAYERS, of_result = Layer_of<Layer>::IS_OF_RESULT;
+    const u32 weights = shared + weights_before(Layer), bias = shared + BIAS_AT + columns_before(Layer) * 4;
+    if constexpr (BY_WGMMA) {
+        Sums of_dy[steps_of(out)] = {}, sums[steps_of(out)];
+        float v[steps_of(out)][VALUES];
+        if constexpr (!is_last)
+            begin_input_gradients<Layer + 1>(behind, shared, of_dy);
+        if constexpr (!of_result)
+            begin_layer<in, out>(a, weights, bias, sums);
+        something();
+        wait_for_sums<HAS_DW && !is_last>(of_dy);
+        if constexpr (!of_result)
+            pin<steps_of(out)>(sums);
+#pragma unroll
+        for (int step = 0; step < steps_of(out); step++) {
+            float dy[VALUES];
+            values_of(of_dy[step], dy);
+            if constexpr (!of_result)
+                values_of(sums[step], v[step]);
+            each(step, dy, v[step]);
+        }
+        wait_for_groups<0>();
+#pragma unroll
+        for (int step = 0; step < steps_of(out); step++)
+            keep_values(v[step], step, g);
+    } else {
+        something();
+#pragma unroll
+        for (int step = 0; step < steps_of(out); step++) {
+            float v[VALUES], dy[VALUES];
+            if constexpr (!of_result)
+                sum_products<in, out>(a, step, weights, bias, v);
+            if constexpr (!is_last)
+                differentiate_input<Layer + 1>(behind, step, shared, dy);
+            each(step, dy, v);
+            keep_values(v, step, g);
+        }
+    }
+}
+
+// dx, of the first layer's G, while `something` is done.
+template <class Else> __device__ inline void make_dx(const gpi__network_params &p, int row, u32 shared, Fragments &g, Else something) {
+    constexpr int in = WIDTHS[0];
+    Fragments dx;
+    Sums sums[steps_of(in)] = {};
+    if constexpr (BY_WGMMA)
+        begin_input_gradients<0>(g, shared, sums);
+    something();
+    if constexpr (BY_WGMMA)
+        wait_for_sums<HAS_DW>(sums);
+#pragma unroll
+    for (int step = 0; step < steps_of(in); step++) {
+        float v[VALUES];
+        if constexpr (BY_WGMMA)
+            values_of(sums[step], v);
+        else
+            differentiate_input<0>(g, step, shared, v);
+        keep_values(v, step, dx);
+    }
+    write_rows<in, NETWORK_X_ALIGNED>(p.dx, p.x_ld, row, p.rows, dx);
+}
+
+// From the Layer-th on. behind: G of the layer behind it, or dy. something: what that is yet to give.
+template <int Layer, class Else>
+__device__ inline void run_backward(const gpi__network_params &p, int row, u32 shared, Fragments &behind, All_gradients<Layer> &gradients, Else something) {
     constexpr int in = WIDTHS[Layer], out = WIDTHS[Layer + 1];
     constexpr bool of_result = Layer_of<Layer>::IS_OF_RESULT; // which the layer behind has as its input
     Fragments a, g;
     get_rows<of_result ? out : in>(shared + inputs_before(Layer + of_result), a);
-#pragma unroll
-    for (int step = 0; step < steps_of(out); step++) {
-        float v[VALUES], dy[VALUES];
+    make_gradient<Layer>(shared, a, behind, g, something, [&](int step, float(&dy)[VALUES], float(&v)[VALUES]) {
         Part part = {row, first_of_step<out>(step), p.rows, out, in};
         if constexpr (of_result)
             unpack_values(a, step, v);
-        else
-            sum_products<in, out>(a, step, shared + weights_before(Layer), shared + BIAS_AT + columns_before(Layer) * 4, v);
-        if constexpr (Layer + 1 < LAYERS)
-            differentiate_input<Layer + 1>(behind, step, shared, dy);
-        else
+        if constexpr (Layer + 1 == LAYERS)
             unpack_values(behind, step, dy);
         Layer_of<Layer>::differentiate(p, part, dy, v);
         cut_columns<out>(part, v);
-        keep_values(v, step, g);
-        cut_rows(part, step, g);
-    }
-    if (HAS_DW) {
-        put_rows<out>(g, shared + g_at(Layer));
-        __syncthreads();
-        gradients.own.add(shared + inputs_before(Layer), shared + g_at(Layer));
-    }
-    if constexpr (Layer > 0) {
-        run_backward<Layer - 1>(p, row, shared, g, gradients.before);
-    } else if (HAS_DX) {
+    });
 #pragma unroll
-        for (int step = 0; step < steps_of(in); step++) {
-            float v[VALUES];
-            differentiate_input<0>(g, step, shared, v);
-            keep_values(v, step, a);
-        }
-        write_rows<in, NETWORK_X_ALIGNED>(p.dx, p.x_ld, row, p.rows, a);
-    }
+    for (int step = 0; step < steps_of(out); step++)
+        cut_rows(row, p.rows, step, g);
+    auto add = [&] { add_gradients<Layer>(shared, g, gradients.own); };
+    if constexpr (Layer > 0)
+        run_backward<Layer - 1>(p, row, shared, g, gradients.before, add);
+    else if constexpr (HAS_DX)
+        make_dx(p, row, shared, g, add);
+    else
+        add();
 }
 
 // Blocks: as many as run at a time, or fewer where there are not so many tiles.
@@ -271,6 +371,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_ne
     All_gradients<LAYERS - 1> gradients;
     after_launches_before();
     load_layers<0>(params, shared, [&] { load_biases<0>(params, shared); });
+    if (BY_WGMMA)
+        show_stores();
     gradients.begin();
     for (int tile = blockIdx.x; tile * (long long)TILE_ROWS < params.rows; tile += gridDim.x) {
         int row = tile * TILE_ROWS + (int)threadIdx.x / 32 * WARP_ROWS + (int)threadIdx.x % 32 / 4;
@@ -279,7 +381,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_ne
         read_rows<WIDTHS[LAYERS], NETWORK_Y_ALIGNED>(params.dy, params.y_ld, row, params.rows, dy);
         __syncthreads(); // weights are there, and all have read what the tile before left
         run_forward<0>(params, row, shared, a);
-        run_backward<LAYERS - 1>(params, row, shared, dy, gradients);
+        run_backward<LAYERS - 1>(params, row, shared, dy, gradients, [] {});
+        if constexpr (BY_WGMMA) {
+            wait_for_groups<0>();
+            gradients.pin_all();
+        }
     }
     if (HAS_DW)
         gradients.store(params.partials + (long long)blockIdx.x * sums_before(LAYERS));

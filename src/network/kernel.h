@@ -63,7 +63,6 @@ static void gpi__shape_for_wgmma(const gpi__network_task *task, gpi__network_sha
     int i, is_wide = gpi__widest(task) > 64, is_plain = gpi__is_plain_network(task), has_formulas = 0;
     for (i = 0; i < task->layer_count; i++)
         has_formulas |= task->layers[i].formula != NULL;
-    shape->wgmma = 1;
     shape->warps = is_wide ? (has_formulas ? 12 : 16) : is_plain ? 12 : 20;
     shape->blocks = is_plain && !is_wide ? 2 : 1;
 }
@@ -75,10 +74,11 @@ static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task, i
     shape.shares = !backward && task->rows <= GPI__ROWS_TO_SHARE;
     if (shape.shares)
         return shape;
-    if (!backward && widest > 32 && gpi__chip_has(arch, GPI__WGMMA)) {
+    shape.wgmma = widest > 32 && widest <= (backward ? 64 : 128) && gpi__chip_has(arch, GPI__WGMMA);
+    if (shape.wgmma && !backward)
         gpi__shape_for_wgmma(task, &shape);
+    if (shape.wgmma)
         return shape;
-    }
     if (widest <= 32)
         shape.blocks = backward ? 2 : 3;
     else if (!backward && widest <= 64)
@@ -105,20 +105,23 @@ static int64_t gpi__network_shared(const gpi__network_task *task, int arch) {
         bytes += k * n * 512 + (gpi__network_is(task, GEMMEPI_NETWORK_BIAS) ? n * 64 : 0);
         bytes += gpi__is_network_backward(task) ? k * rows * 512 : 0;
     }
+    bytes += shape.wgmma && gpi__is_network_backward(task)
+                 ? 2048
+                 : 0; /* that wgmma reads of columns that there are not */
     return bytes +
            2 * gpi__network_steps(gpi__widest(task)) * (gpi__is_network_backward(task) ? rows : 1) * 512;
 }
 
 /* Registers of a thread for the sums of a layer's dw, and of dbias: as kernels/network_backward.cu divides them among warps. */
-static int64_t gpi__registers_of_sums(int64_t k, int64_t n, int warps) {
+static int64_t gpi__registers_of_sums(int64_t k, int64_t n, const gpi__network_shape *shape) {
     int64_t least = INT64_MAX, most_biases = 0;
-    int along;
-    for (along = 1; along <= warps; along *= 2) {
+    int along, warps = shape->warps;
+    for (along = shape->wgmma ? 4 : 1; along <= (shape->wgmma ? 4 : warps); along *= 2) {
         int64_t rows = gpi__divide_up(k, along), columns = gpi__divide_up(n, warps / along);
         int64_t cost = rows * columns * 64 + rows + columns;
         if (cost < least) {
             least = cost;
-            most_biases = rows * columns * 8 + gpi__divide_up(columns, along) * 8;
+            most_biases = rows * columns * 8 + gpi__divide_up(2 * columns, along) * 4;
         }
     }
     return most_biases;
@@ -127,11 +130,12 @@ static int64_t gpi__registers_of_sums(int64_t k, int64_t n, int warps) {
 /* Roughly what ptxas gives a thread of backward: of a step it has three fragments. */
 static int64_t gpi__registers_of_backward(const gpi__network_task *task, int arch) {
     gpi__network_shape shape = gpi__network_shape_of(task, arch);
-    int64_t registers = 70 + 16 * gpi__network_steps(gpi__widest(task)) * shape.row_blocks;
+    int64_t registers =
+        (shape.wgmma ? 90 : 70) + 16 * gpi__network_steps(gpi__widest(task)) * shape.row_blocks;
     int i;
     for (i = 0; i < task->layer_count && gpi__network_is(task, GEMMEPI_NETWORK_DW); i++)
         registers += gpi__registers_of_sums(gpi__network_steps(gpi__width_at(task, i)),
-                                            gpi__network_steps(gpi__width_at(task, i + 1)), shape.warps);
+                                            gpi__network_steps(gpi__width_at(task, i + 1)), &shape);
     return registers;
 }
 
