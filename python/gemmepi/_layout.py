@@ -1,6 +1,8 @@
 """Shapes and strides, without the tensors: how those of a product with a batch are [rows, columns] or [batch, rows, columns]."""
 import math
 
+from ._tensors import DTYPES, PACKED
+
 
 def dense(shape):
     return tuple(math.prod(shape[i + 1:]) for i in range(len(shape)))
@@ -27,13 +29,33 @@ def is_rows(shape, stride):
     return stride[-1] == 1 and stride[-2] >= shape[-1] or shape[-2] <= 1 and (stride[-1] == 1 or shape[-1] <= 1)
 
 
+def across(axes):
+    """Shape or strides with the last two axes exchanged."""
+    return (*axes[:-2], axes[-1], axes[-2])
+
+
 def is_columns(shape, stride):
-    return is_rows((shape[-1], shape[-2]), (stride[-1], stride[-2]))
+    return is_rows(across(shape), across(stride))
 
 
 def leading_dimension(shape, stride):
     """Of a matrix in rows."""
     return stride[-2] if shape[-2] > 1 else shape[-1]
+
+
+def is_along_rows(tensor, in_columns=False):
+    """Whether the pairs of a type of 4 bits are along rows, which is the dense axis. in_columns: so where both are."""
+    return tensor.dim() > 1 and (is_columns(tensor.shape, tensor.stride()) if in_columns else not is_rows(tensor.shape, tensor.stride()))
+
+
+def elements(tensor, code, in_columns=False):
+    """Shape and strides in elements: of a type of 4 bits a byte has two."""
+    shape, stride = tuple(tensor.shape), tensor.stride()
+    if code not in PACKED or not shape:
+        return shape, stride
+    at = len(shape) - (2 if is_along_rows(tensor, in_columns) else 1)
+    return (tuple([extent * 2 if i == at else extent for i, extent in enumerate(shape)]),
+            tuple([step if i == at else step * 2 for i, step in enumerate(stride)]))
 
 
 def anything(shape, stride):
@@ -50,27 +72,34 @@ def is_line(shape, stride):
 
 
 class Given:
-    """A tensor that calls are given, read where it is or, if what reads it does not accept its strides, in a copy."""
+    """A tensor that calls are given, read where it is or, if what reads it does not accept its strides, in a copy. code: of its type, 0 for what
+    PyTorch says."""
 
-    def __init__(self, tensor, lead, name, accepts):
-        self.dtype = tensor.dtype
-        self.shape, self.stride = flat(tensor.shape, tensor.stride(), lead, name)
+    def __init__(self, tensor, lead, name, accepts, code=0):
+        self.dtype, self.code = tensor.dtype, code or DTYPES[tensor.dtype]
+        self.shape, self.stride = flat(*elements(tensor, self.code, accepts is is_columns), lead, name)
         self.is_copied = self.stride is None or not accepts(self.shape, self.stride)
         self.lead = lead if len(self.shape) == 3 else None
+        by_rows = self.code in PACKED and is_along_rows(tensor, accepts is is_columns)
+        self.in_columns = accepts is is_columns or accepts is is_factor and by_rows
+        if self.code in PACKED and self.is_copied and by_rows != self.in_columns:
+            raise ValueError("%s has two elements a byte along %s, and is read along %s: pack it along that axis"
+                             % (name, *(("rows", "columns") if by_rows else ("columns", "rows"))))
         if self.is_copied:
-            self.stride = dense(self.shape)
+            self.stride = dense(self.shape) if not self.in_columns else across(dense(across(self.shape)))
 
     def __call__(self, tensor):
         if not self.is_copied:
             return tensor
-        return (tensor.expand(*self.lead, *tensor.shape[-2:]) if self.lead else tensor).contiguous()
+        tensor = tensor.expand(*self.lead, *tensor.shape[-2:]) if self.lead else tensor
+        return (tensor.mT if self.in_columns else tensor).contiguous()
 
 
 class Made:
     """A dense tensor that a call makes; shape has two or three extents."""
 
     def __init__(self, shape, dtype):
-        self.shape, self.stride, self.dtype = tuple(shape), dense(shape), dtype
+        self.shape, self.stride, self.dtype, self.code = tuple(shape), dense(shape), dtype, DTYPES[dtype]
 
 
 class Repeated(Made):

@@ -8,48 +8,77 @@ import torch
 
 from . import api
 from ._call import WITHOUT_D, structs
-from ._layout import flat
+from ._layout import elements, flat
 from ._tensors import TORCH_DTYPES, code_of_dtype, require_device
 
 REDUCTION = r"\b%s\s*=\s*(row|column|all)_(sum|mean|max|min|logsumexp|argmax)\s*\("
 KINDS = {"row": api.PER_ROW, "column": api.PER_COLUMN, "all": api.SCALAR}
+PLAIN = (0, 0, 0)  # of a tensor: a type that PyTorch has, and no blocks
 WIDTHS = (api.WIDTH_N, api.WIDTH_HALF, api.WIDTH_DOUBLE)
 
 
 class Operand:
     is_saved = is_argmax = is_constant = False  # of reductions: a gradient reads it, it has no derivative
 
-    def __init__(self, name, kind, width=api.WIDTH_N, dtype=api.DTYPE_DEFAULT, output=0):
-        self.name, self.kind, self.width, self.dtype, self.output = name, kind, width, dtype, output
+    def __init__(self, name, kind, width=api.WIDTH_N, dtype=api.DTYPE_DEFAULT, output=0, blocks=(0, 0), period=0):
+        self.period = period
+        self.name, self.kind, self.width, self.dtype, self.output, self.blocks = name, kind, width, dtype, output, tuple(blocks)
 
     def struct(self, **fields):
-        return api.operand(name=self.name.encode(), kind=self.kind, width=self.width, dtype=self.dtype, output=self.output, **fields)
+        return api.operand(name=self.name.encode(), kind=self.kind, width=self.width, dtype=self.dtype, output=self.output,
+                           block_rows=self.blocks[0], block_columns=self.blocks[1], column_period=self.period, **fields)
 
     def columns(self, n, parts):
-        return n // parts if self.width == api.WIDTH_HALF else parts * n if self.width == api.WIDTH_DOUBLE else n
+        columns = n // parts if self.width == api.WIDTH_HALF else parts * n if self.width == api.WIDTH_DOUBLE else n
+        return through(columns, self.blocks[1]) if self.kind == api.BLOCKED else columns
+
+    def without_blocks(self):
+        """An operand whose gradient there is: of blocks without sums that a formula says it is that of each element, to be added up."""
+        has_sums = self.kind != api.BLOCKED or self.blocks[0] == 1 and self.blocks[1] % 8 == 0
+        return self if has_sums else Operand(self.name, api.FULL, self.width, self.dtype)
+
+
+def through(extent, block):
+    """Rounded up."""
+    return (extent + block - 1) // block
+
+
+def arguments_of(code, at):
+    """What a call in the text has between its parentheses, the first of which ends at `at`."""
+    depth, found = 1, [at]
+    while depth and at < len(code):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(code[at], 0)
+        at += 1
+        if depth == 0 or depth == 1 and code[at - 1] == ",":
+            found.append(at)
+    return [code[first:last - 1].strip() for first, last in zip(found, found[1:])]
+
+
+def whole(text, otherwise):
+    return int(text) if text.isdigit() else otherwise  # the library refuses what is no number
 
 
 def parts_of(code):
     """Into how many parts the text divides columns: 2 are halves."""
     for call in re.finditer(r"\b(parts?)\s*\(", code):
-        depth, commas, at, last = 1, 0, call.end(), call.end()
-        while depth and at < len(code):
-            depth += {"(": 1, ")": -1}.get(code[at], 0)
-            if depth == 1 and code[at] == ",":
-                commas, last = commas + 1, at + 1
-            at += 1
-        count = str(commas + 1) if call[1] == "parts" else code[last:at - 1].strip()
-        return int(count) if count.isdigit() else 2  # the library refuses what is no number
+        found = arguments_of(code, call.end())
+        return len(found) if call[1] == "parts" else whole(found[-1] if found else "", 2)
     return 2
 
 
-def kind_of(tensor, lead, m, n, parts, name):
-    """Kind and width of an operand."""
-    rows, columns = flat(tensor.shape, (0,) * tensor.dim(), lead, name)[0][-2:]
+def kind_of(shape, lead, m, n, parts, name, blocks=(0, 0)):
+    """Kind and width of an operand of that shape, whose blocks have so many rows and columns."""
+    rows, columns = flat(shape, (0,) * len(shape), lead, name)[0][-2:]
+    if blocks != (0, 0):
+        for width, wide in ((api.WIDTH_N, n), (api.WIDTH_HALF, n // parts), (api.WIDTH_DOUBLE, n * parts)):
+            if (rows, columns) == (through(m, blocks[0]), through(wide, blocks[1])):
+                return api.BLOCKED, width
+        raise ValueError("%s has %s rows and %s columns; blocks of %d x %d of %s rows and %s columns are %s x %s"
+                         % (name, rows, columns, *blocks, m, n, through(m, blocks[0]), through(n, blocks[1])))
     width = api.WIDTH_N if columns in (n, 1) else api.WIDTH_HALF if parts * columns == n else api.WIDTH_DOUBLE if columns == parts * n else None
     if width is None or rows not in (m, 1):
         raise ValueError("%s has %s rows and %s columns, and the product %s and %s: accepted are numbers, [], [n], [m, 1] and [m, n], also with n / %d "
-                         "or %d n columns" % (name, rows, columns, m, n, parts, parts))
+                         "or %d n columns, and of groups of these what blocks says" % (name, rows, columns, m, n, parts, parts))
     if columns == 1:
         return (api.SCALAR if rows == 1 else api.PER_ROW), api.WIDTH_N
     return (api.PER_COLUMN if rows == 1 else api.FULL), width
@@ -57,6 +86,21 @@ def kind_of(tensor, lead, m, n, parts, name):
 
 def without_comments(text):
     return re.sub(r"/\*.*?\*/|//[^\n]*", lambda comment: re.sub(r"[^\n]", " ", comment[0]), text, flags=re.DOTALL)
+
+
+def of_each(stored, i):
+    """The code of the i-th tensor, and its blocks."""
+    code, rows, columns = stored[3 * i:3 * i + 3] or PLAIN
+    return code, (rows, columns)
+
+
+def operand_of(name, tensor, lead, m, n, parts, code, blocks, of_text, in_columns=False):
+    """An input. A table, of which the text reads elements by numbers, may have any length."""
+    length = tensor.shape[-1] if tensor.dim() == 1 else 0
+    if length not in (0, 1, n) and re.search(r"\b%s\s*\[" % re.escape(name), of_text):
+        return Operand(name, api.PER_COLUMN, dtype=code or code_of_dtype(tensor.dtype, name), period=length)
+    kind = kind_of(elements(tensor, code, in_columns)[0], lead, m, n, parts, name, blocks)
+    return Operand(name, *kind, code or code_of_dtype(tensor.dtype, name), blocks=blocks)
 
 
 class NoGradient(api.Error):
@@ -68,7 +112,8 @@ class Gradient:
 
     def __init__(self, problem, upstreams, saved, wanted):
         keeps_v = problem.kept is not None and problem.kept.name in upstreams
-        operands = problem.inputs + [operand for operand in problem.outputs if operand.name != "d"] + ([problem.kept] if keeps_v else [])
+        inputs = [operand.without_blocks() if operand.name in wanted else operand for operand in problem.inputs]
+        operands = inputs + [operand for operand in problem.outputs if operand.name != "d"] + ([problem.kept] if keeps_v else [])
         desc = api.derive_desc(formula=(problem.text_that_keeps_v() if keeps_v else problem.text).encode(),
                                operands=structs([operand.struct() for operand in operands]), operand_count=len(operands),
                                wrt=", ".join(wanted).encode(), saved=", ".join(saved).encode(), upstream=", ".join(upstreams).encode())
@@ -77,9 +122,16 @@ class Gradient:
             raise NoGradient(api.INVALID_ARGUMENT, api.last_error().decode())
         count = api.derive_operands(desc, found, len(found))
         self.text = buffer.value.decode()
-        self.operands = [Operand(item.name.decode(), item.kind, item.width, output=item.output) for item in found[:count]]
+        self.operands = [self.operand(item, problem) for item in found[:count]]
         self.reads = {operand.name for operand in self.operands if not operand.output}
         self.made = ["d_" + name for name in wanted]
+
+    @staticmethod
+    def operand(item, problem):
+        """One of the gradient's, of which inputs have their blocks again."""
+        name = item.name.decode()
+        given = [operand for operand in problem.inputs if operand.name == name and operand.kind == api.BLOCKED and not item.output]
+        return given[0] if given else Operand(name, item.kind, item.width, output=item.output, blocks=(item.block_rows, item.block_columns))
 
     def is_zero(self, name):
         """Whether no upstream comes to it: it is 0, or a sum of that."""
@@ -100,9 +152,10 @@ def upstream_name(name):
 
 class Problem:
     """a [.., m, k], b [.., k, n]. Lists of names are separated by commas: tensors are the operands of the first names, and numbers those of the
-    others; wanted are names with gradients, the value v among them or not."""
+    others; wanted are names with gradients, the value v among them or not. stored: of each tensor a code, 0 for what PyTorch says, and its blocks'
+    rows and columns, 0 of others; empty: none has either."""
 
-    def __init__(self, text, a, b, tensors, names, outputs, dtypes, wanted):
+    def __init__(self, text, a, b, tensors, names, outputs, dtypes, wanted, stored=()):
         names, outputs = names.split(",") if names else [], outputs.split(",")
         require_device(a.device, {"b": b, **dict(zip(names, tensors))})
         if a.dim() < 2 or b.dim() < 2 or a.shape[-1] != b.shape[-2]:
@@ -118,8 +171,8 @@ class Problem:
         self.code, self.dtypes = without_comments(text), dict(zip(outputs, dtypes))
         self.parts = parts_of(self.code)
         self.d_dtype = self.dtypes.get("d") or (api.BF16 if self.a_dtype in (api.E4M3, api.E5M2) else self.a_dtype)
-        self.inputs = [Operand(name, *kind_of(tensor, self.lead, self.m, self.n, self.parts, name), code_of_dtype(tensor.dtype, name))
-                       for name, tensor in zip(names, tensors)]
+        self.inputs = [operand_of(name, tensor, self.lead, self.m, self.n, self.parts, *of_each(stored, i), self.code)
+                       for i, (name, tensor) in enumerate(zip(names, tensors))]
         self.inputs += [Operand(name, api.NUMBER) for name in names[len(tensors):]]
         self.outputs = self.find_outputs(outputs)
         self.made = [(self.shape(operand), TORCH_DTYPES[operand.dtype]) for operand in self.outputs]
@@ -129,15 +182,16 @@ class Problem:
         found = re.search(REDUCTION % re.escape(name), self.code)
         if not found:
             return Operand(name, api.FULL, dtype=self.dtypes.get(name) or self.d_dtype, output=1)
-        default = api.I32 if found[2] == "argmax" else api.F64 if self.a_dtype == api.F64 else api.F32
-        operand = Operand(name, KINDS[found[1]], dtype=self.dtypes.get(name) or default, output=1)
+        default, arguments = api.I32 if found[2] == "argmax" else api.F64 if self.a_dtype == api.F64 else api.F32, arguments_of(self.code, found.end())
+        blocks = (1, whole(arguments[1], 1)) if found[1] == "row" and len(arguments) > 1 else (0, 0)
+        operand = Operand(name, api.BLOCKED if blocks[0] else KINDS[found[1]], dtype=self.dtypes.get(name) or default, output=1, blocks=blocks)
         operand.is_saved, operand.is_argmax, operand.is_constant = found[2] == "logsumexp", found[2] == "argmax", found[2] in ("max", "min", "argmax")
         return operand
 
     def find_outputs(self, names):
         """With the first widths that the library accepts; if none are, its sentence about those of n columns is raised."""
         outputs, first = [self.output(name) for name in names], None
-        wide = [operand for operand in outputs if operand.kind in (api.FULL, api.PER_COLUMN)]
+        wide = [operand for operand in outputs if operand.kind in (api.FULL, api.PER_COLUMN, api.BLOCKED)]
         for widths in itertools.product(WIDTHS, repeat=len(wide)):
             for operand, width in zip(wide, widths):
                 operand.width = width
@@ -158,7 +212,7 @@ class Problem:
     def shape(self, operand):
         """An output's: as an operand of that kind is given."""
         columns = operand.columns(self.n, self.parts)
-        if operand.kind == api.FULL:
+        if operand.kind in (api.FULL, api.BLOCKED):  # whose rows are of one
             return (*self.lead, self.m, columns)
         if operand.kind == api.PER_ROW:
             return (*self.lead, self.m, 1)

@@ -13,6 +13,10 @@ from .context import HOST, Context
 DTYPES = {torch.float32: api.F32, torch.float64: api.F64, torch.float16: api.F16, torch.bfloat16: api.BF16, torch.float8_e4m3fn: api.E4M3,
           torch.float8_e5m2: api.E5M2, torch.int8: api.I8, torch.int32: api.I32, torch.int64: api.I64}
 TORCH_DTYPES = {code: dtype for dtype, code in DTYPES.items()}
+# that operands are only read in, and are bytes to PyTorch; it has some of the names
+BYTES = {getattr(torch, name): code for name, code in (("uint4", api.U4), ("int4", api.I4), ("float4_e2m1fn_x2", api.E2M1),
+                                                       ("float8_e8m0fnu", api.E8M0)) if hasattr(torch, name)}
+PACKED = (api.I4, api.U4, api.E2M1)  # two elements a byte
 PLAIN = (torch.Tensor, torch.nn.Parameter, type(None))
 CAST = (torch.float32, torch.float16, torch.bfloat16)
 KEPT = 1024  # problems whose plans are kept, some kilobytes each
@@ -57,8 +61,19 @@ def autocast(*tensors):
 def code_of_dtype(dtype, name):
     code = DTYPES.get(dtype)
     if code is None:
-        raise TypeError("%s is %s; accepted are %s" % (name, dtype, ", ".join(str(accepted)[6:] for accepted in DTYPES)))
+        raise TypeError("%s is %s; accepted are %s%s" % (name, dtype, ", ".join(str(accepted)[6:] for accepted in DTYPES),
+                                                         ", and uint8 where dtypes[%r] says what it holds" % name if dtype is torch.uint8 else ""))
     return code
+
+
+def as_bytes(tensor, name, said):
+    """The tensor and its code, 0 for what its type tells: of a type that is only read as bytes. said: a code, a type, or None."""
+    code = BYTES.get(tensor.dtype, 0) if said is None else BYTES.get(said, said)
+    if not code:
+        return tensor, 0
+    if code not in (*PACKED, api.E8M0) or tensor.dtype not in (torch.uint8, *[dtype for dtype in BYTES if BYTES[dtype] == code]):
+        raise TypeError("dtypes[%r] is %s, and the tensor %s; accepted are api.I4, U4, E2M1 and E8M0, of torch.uint8" % (name, said, tensor.dtype))
+    return tensor if tensor.dtype is torch.uint8 else tensor.view(torch.uint8), code
 
 
 def require_device(device, tensors):

@@ -1,4 +1,4 @@
-"""gemmepi for PyTorch: linear, network and formula, on tensors and streams as they are. Importing it registers torch.ops.gemmepi."""
+"""gemmepi for PyTorch: linear, network, formula and pack, on tensors and streams as they are. Importing it registers torch.ops.gemmepi."""
 import torch
 
 if not hasattr(torch.library, "custom_op"):
@@ -7,5 +7,6 @@ if not hasattr(torch.library, "custom_op"):
 from ._formula import formula  # noqa: E402
 from ._linear import linear  # noqa: E402
 from ._network import network  # noqa: E402
+from ._pack import pack  # noqa: E402
 
-__all__ = ["formula", "linear", "network"]
+__all__ = ["formula", "linear", "network", "pack"]

@@ -60,18 +60,18 @@ def the_operators_hold_what_pytorch_checks_of_custom_ones():
     torch.library.opcheck(linear, (x, torch.randn(128, 5, dtype=torch.float64), None, api.RELU, None, api.LINEAR_SAVED))  # a mask without gaps
     torch.library.opcheck(linear, (x, transposed, bias, api.SILU | api.GATED, None, api.LINEAR_RECOMPUTE))
     torch.library.opcheck(formula, (x, weight.detach().t().requires_grad_(), [bias], "d = silu(v + bias); ss = row_sum(d)", "bias", [], "d,ss", [0, 0],
-                                    "v,bias", 3, 0))
-    torch.library.opcheck(formula, (x, weight.detach().t(), [], "lse = row_logsumexp(v * s)", "s", [2.0], "lse", [0], "v", 1, 0))
+                                    "v,bias", 3, 0, [], "", ""))
+    torch.library.opcheck(formula, (x, weight.detach().t(), [], "lse = row_logsumexp(v * s)", "s", [2.0], "lse", [0], "v", 1, 0, [], "", ""))
 
 
 @fact
 def by_the_dispatcher_gradients_are_those_of_differences():
     x, weight, bias = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((3, 5), (4, 5), (4,)))
     assert torch.autograd.gradcheck(lambda *all: torch.ops.gemmepi.linear(*all, api.TANH, None, api.LINEAR_SAVED)[0], (x, weight, bias))
-    rest = ("d = tanh(v + s * bias)", "bias,s", [0.5], "d", [0], "v,bias", 3, 0)
+    rest = ("d = tanh(v + s * bias)", "bias,s", [0.5], "d", [0], "v,bias", 3, 0, [], "", "")
     for check in torch.autograd.gradcheck, torch.autograd.gradgradcheck:
         assert check(lambda a, b, bias: torch.ops.gemmepi.formula(a, b.t(), [bias], *rest)[0], (x, weight, bias))
-    rest = ("d = tanh(v + bias); s = row_sum(v)", "bias", [], "d,s", [0, 0], "v,bias", 3, 0)
+    rest = ("d = tanh(v + bias); s = row_sum(v)", "bias", [], "d,s", [0, 0], "v,bias", 3, 0, [], "", "")
     dx, dbias = torch.autograd.grad(torch.ops.gemmepi.formula(x, weight.t(), [bias], *rest)[1].sum(), (x, bias))
     assert torch.allclose(dx, weight.sum(0).expand(3, 5)) and not dbias.any()
 

@@ -59,6 +59,19 @@ def values_and_gradients_are_pytorchs():
 
 
 @fact
+def what_texts_make_of_weights_of_4_bits_is_pytorchs():
+    for m, n, k in ((1, 256, 512), (33, 64, 256), (300, 384, 1024)):
+        stored, scale = torch.randint(256, (n, k // 2), dtype=torch.uint8, device="cuda"), torch.rand(n, k // 128, device="cuda").half().requires_grad_()
+        numbers = torch.stack((stored & 15, stored >> 4), -1).view(n, k).t().double() - 8
+        agree(lambda x, bias, s: gemmepi.formula("d = silu(v + bias)", x, stored.t(), bias=bias, b_formula="(b - 8) * s", s=s.t(), blocks={"s": (128, 1)},
+                                                 dtypes={"b": api.U4}),
+              lambda x, bias, s: F.silu(x @ (numbers * s.t().repeat_interleave(128, 0)) + bias), [draw(m, k), draw(n), scale], 2e-2)
+        rstd, gain = draw(m, 1), draw(k)
+        agree(lambda a, b, rstd, gain: gemmepi.formula("d = v", a, b, a_formula="a * rstd * gain", rstd=rstd, gain=gain),
+              lambda a, b, rstd, gain: (a * rstd * gain) @ b, [draw(m, k), draw(k, n), rstd, gain], 2e-2)
+
+
+@fact
 def networks_are_pytorchs_in_the_kernel_and_by_layers():
     torch.backends.cuda.matmul.allow_tf32 = False
     for dtype, bound in BOUNDS.items():

@@ -88,11 +88,12 @@ if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_
     mine other_facts linear
     mine other_facts network
     mine other_facts formula
+    mine other_facts operands
     mine other_facts compiled
     [ "$GEMMEPI_TEST_DEVICE" = host ] || mine other_facts gpu
     mine emulated
 else
-    mine skip 'gemmepi.linear, gemmepi.network and gemmepi.formula: there is no PyTorch of 2.4 or later'
+    mine skip 'gemmepi.linear, gemmepi.network, gemmepi.formula and gemmepi.pack: there is no PyTorch of 2.4 or later'
 fi
 rm -rf "$FOLDER"
 finish
