@@ -18,38 +18,64 @@ typedef GEMMEPI_INPUT In;
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N / HALVES_IN, WIDTH = TILE_N / RUN, THREADS = WIDTH * TILE_M;
 static_assert(!FINDS, "no scales are found here");
 
-// Of B's line k, or of the k-th elements of its lines, a run from `from` on. Of lines that do not exist the last one, again.
-__device__ inline void load_columns_of_b(const In *from, long long ld, int k, int valid, Acc (&columns)[RUN]) {
-    if (GEMMEPI_B_ROWS) {
+// Of B's line k, or of the k-th elements of its lines, a run from `from` on, as it is stored. Of lines that do not exist the last one, again.
+#if !GEMMEPI_B_ROWS && GEMMEPI_B_UNIT >= 16
+typedef Words<In> Columns;
+__device__ inline Columns columns_of_b(const In *from, long long ld, int k, int valid) {
+    return read_run<true>(from + k * ld, valid);
+}
+__device__ inline void take(const Columns &columns, Acc (&values)[RUN]) {
+    run_to_acc(run_of(columns), values);
+}
+#else
+typedef Run<In> Columns; // words would wait for their elements
+__device__ inline Columns columns_of_b(const In *from, long long ld, int k, int valid) {
+    Columns columns;
 #pragma unroll
-        for (int i = 0; i < RUN; i++) {
-            columns[i] = to_acc<Acc>(from[k]);
-            from += i + 1 < valid ? ld : 0;
-        }
-    } else {
-        run_to_acc(run_of(read_run<(GEMMEPI_B_UNIT >= 16)>(from + k * ld, valid)), columns);
+    for (int i = 0; GEMMEPI_B_ROWS && i < RUN; i++) {
+        columns.at[i] = from[k];
+        from += i + 1 < valid ? ld : 0;
     }
+    return GEMMEPI_B_ROWS ? columns : read_elements(from + k * ld, valid);
+}
+__device__ inline void take(const Columns &columns, Acc (&values)[RUN]) {
+    run_to_acc(columns, values);
+}
+#endif
+
+// What a thread multiplies of DEEP steps along k: all of it is on its way before any is taken, so that memory is waited for once.
+constexpr int DEEP = sizeof(In) > 2 || HALVES_IN == 2 || GEMMEPI_B_ROWS ? 2 : 4;
+struct Steps {
+    In a[DEEP];
+    Columns b[DEEP][HALVES_IN];
+};
+
+// The steps from k on. a: this thread's row; b: its first column of either half.
+__device__ inline void load_steps(const gpi__plain_params &params, const In *a, const In *const (&b)[HALVES_IN], int k, int valid, Steps &steps) {
+#pragma unroll
+    for (int i = 0; i < DEEP; i++)
+        if (k + i < (int)params.k) {
+            steps.a[i] = a[GEMMEPI_A_ROWS ? k + i : (k + i) * params.a.ld];
+#pragma unroll
+            for (int half = 0; half < HALVES_IN; half++)
+                steps.b[i][half] = columns_of_b(b[half], params.b.ld, k + i, valid);
+        }
 }
 
-// a: this thread's row; b: its first column of either half.
-__device__ inline void multiply(const gpi__plain_params &params, const In *a, const In *const (&b)[HALVES_IN], int valid,
-                                Acc (&sums)[HALVES][RUN]) {
-#pragma unroll GEMMEPI_B_ROWS ? 2 : 4
-    for (int k = 0; k < (int)params.k; k++) {
-        Acc of_a = to_acc<Acc>(a[GEMMEPI_A_ROWS ? k : k * params.a.ld]);
+__device__ inline void add_steps(const gpi__plain_params &params, const Steps &steps, int k, Acc (&sums)[HALVES][RUN]) {
 #pragma unroll
-        for (int half = 0; half < HALVES_IN; half++) {
-            Acc columns[RUN];
-            load_columns_of_b(b[half], params.b.ld, k, valid, columns);
+    for (int i = 0; i < DEEP; i++)
+        if (k + i < (int)params.k) {
+            Acc of_a = to_acc<Acc>(steps.a[i]);
 #pragma unroll
-            for (int i = 0; i < RUN; i++)
-                sums[half][i] = fmaf(of_a, columns[i], sums[half][i]);
+            for (int half = 0; half < HALVES_IN; half++) {
+                Acc columns[RUN];
+                take(steps.b[i][half], columns);
+#pragma unroll
+                for (int j = 0; j < RUN; j++)
+                    sums[half][j] = fmaf(of_a, columns[j], sums[half][j]);
+            }
         }
-    }
-#pragma unroll
-    for (int i = 0; i < HALVES_IN * RUN; i++) // beyond n lies anything
-        if (i % RUN >= valid)
-            sums[i / RUN][i % RUN] = 0;
 }
 
 // Blocks: items * row tiles * column tiles.
@@ -69,12 +95,27 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_outer(GEMMEPI_PARA
         b[half] = (const In *)params.b.data + item * params.b.stride + (from_column + half * p.n) * (GEMMEPI_B_ROWS ? params.b.ld : 1);
     after_launches_before();
 
-    Epilogue_state state = begin_epilogue(p, PLACES_OF(params), item, column, valid);
-    Of_columns of = load_columns(p, item, column, valid);
+    Epilogue_state state;
+    Of_columns of;
     Saved saved;
-    load_saved(p, state, item, row, column, valid, saved);
     Acc v[HALVES][RUN] = {};
-    multiply(params, a, b, valid, v);
+    int k = 0;
+#pragma unroll 1
+    do {
+        Steps steps;
+        load_steps(params, a, b, k, valid, steps);
+        if (k == 0) { // behind those, as what is loaded here may be waited for at once
+            state = begin_epilogue(p, PLACES_OF(params), item, column, valid);
+            of = load_columns(p, item, column, valid);
+            load_saved(p, state, item, row, column, valid, saved);
+        }
+        add_steps(params, steps, k, v);
+        k += DEEP;
+    } while (k < (int)params.k);
+#pragma unroll
+    for (int i = 0; i < HALVES_IN * RUN; i++) // beyond n lies anything
+        if (i % RUN >= valid)
+            v[i / RUN][i % RUN] = 0;
     if (valid > 0) {
         epilogue(p, state, of, saved, item, row, column, valid, v);
         store_result(p, state, item, row, column, valid, v);
