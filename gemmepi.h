@@ -16734,6 +16734,7 @@ typedef struct gpi__space {
   const gpi__regions *regions; /* what workspace shares no byte with; NULL: that has been looked at */
   gemmepi_stream stream;
   int is_beside; /* the block is that next to the products': see gpi__key_of_block */
+  int uses_all; /* of the caller's, whatever is needed */
 } gpi__space;
 
 /* Whether the run may use what it was given, from its beginning to its end. Where nothing is written nothing is used. */
@@ -16813,17 +16814,30 @@ static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__
 
 static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space *space, size_t needed,
   gpi__launcher launch, void *run) {
+  int uses_all = space->workspace && space->uses_all;
+  size_t used = uses_all ? space->size : needed;
   gemmepi_status status = GEMMEPI_OK;
-  if (needed == 0)
+  if (used == 0)
     return launch(run, NULL, 0, space->stream);
   if (!space->workspace)
     return gpi__launch_in_block(context, space, needed, launch, run);
   if (space->regions) {
     status = gpi__check_given_workspace(space->size, needed);
     if (!status)
-      status = gpi__check_workspace(space->regions, space->workspace, needed, " used");
+      status = gpi__check_workspace(space->regions, space->workspace, used, uses_all ? "" : " used");
   }
   return status ? status : launch(run, (char *)space->workspace, space->size, space->stream);
+}
+
+/* What stands for another plan, or has a product that another plan stands for, may need more than was counted without the caller knowing:
+ where less was given or reserved, it takes the context's. */
+static gemmepi_status gpi__launch_as_counted(gemmepi_context *context, const gpi__space *space, size_t needed,
+  size_t counted, gpi__launcher launch, void *run) {
+  gemmepi_status status;
+  if (needed <= counted || (space->workspace && space->size >= needed))
+    return gpi__launch_in(context, space, needed, launch, run);
+  status = gpi__reserve(context, space->stream, space->is_beside, needed);
+  return status ? status : gpi__launch_in_block(context, space, needed, launch, run);
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* Our CUDA sources: one file as a text, and the digest that names it with all that it includes. */
@@ -23785,7 +23799,7 @@ static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void 
   void *const *pointers = one_shot ? ((const gpi__elementwise_call *)given)->pointers : listed;
   gpi__elementwise_run run = {plan, args, pointers};
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 0};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 0, 0};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
@@ -32322,7 +32336,7 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
   const gemmepi_context *context = run->plan->base.context;
   const gpi__around *around = run->plan->around;
   gpi__around_space at = gpi__divide_around(around, workspace);
-  gpi__space space = {at.product, run->plan->workspace_size, NULL, stream, 0};
+  gpi__space space = {at.product, run->plan->workspace_size, NULL, stream, 0, 0};
   int is_tensor = around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
   gpi__arguments within, *inside = run->arguments, *product;
   gemmepi_status status = GEMMEPI_OK;
@@ -32385,21 +32399,10 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
   return status;
 }
 
-/* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
- the context's workspace. */
 static gemmepi_status gpi__launch_current(const gpi__matmul_plan *plan, size_t counted,
   const gpi__space *space, gpi__arguments *arguments) {
-  gpi__matmul_run run;
-  gpi__space own = *space;
-  gemmepi_status status;
-  run.plan = plan;
-  run.arguments = arguments;
-  if (plan->workspace_size <= counted || (space->workspace && space->size >= plan->workspace_size))
-    return gpi__launch_in(plan->base.context, space, plan->workspace_size, gpi__launch_route, &run);
-  own.is_beside = 0;
-  status = gpi__reserve(plan->base.context, space->stream, 0, plan->workspace_size);
-  return status ? status
-        : gpi__launch_in_block(plan->base.context, &own, plan->workspace_size, gpi__launch_route, &run);
+  gpi__matmul_run run = {plan, arguments};
+  return gpi__launch_as_counted(plan->base.context, space, plan->workspace_size, counted, gpi__launch_route, &run);
 }
 
 #define GPI__IS_APPLIED "alpha 1 and no C are compiled in"
@@ -32453,11 +32456,9 @@ static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi_
 }
 
 static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi__space *space, gpi__arguments *arguments) {
-  gpi__matmul_run run;
+  gpi__matmul_run run = {plan, arguments};
   if (!plan->around)
     return gpi__run_by_route(plan, space, arguments);
-  run.plan = plan;
-  run.arguments = arguments;
   return gpi__launch_in(plan->base.context, space, gpi__workspace_of(plan), gpi__launch_around, &run);
 }
 
@@ -32578,7 +32579,7 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
   const gpi__problem *problem = gpi__asked(plan);
   gpi__arguments arguments;
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 0};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || gpi__writes_nothing(problem))
@@ -34115,7 +34116,7 @@ static size_t gpi__workspace_of_way(const gemmepi_plan *plan) {
 static gemmepi_status gpi__run_product_way(const gemmepi_plan *base, const gpi__trial *trial, int set,
   gpi__arguments *arguments) {
   const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base;
-  gpi__space space = {trial->workspace, trial->workspace_size, NULL, trial->stream, 0};
+  gpi__space space = {trial->workspace, trial->workspace_size, NULL, trial->stream, 0, 0};
   gemmepi_status status;
   (void)set;
   if (plan->around) {
@@ -35270,7 +35271,7 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
   gemmepi_context *context = plan->base.context;
   gpi__grouped_run run;
   gpi__regions regions;
-  gpi__space space = {args->product.workspace, args->product.workspace_size, &regions, stream, 0};
+  gpi__space space = {args->product.workspace, args->product.workspace_size, &regions, stream, 0, 0};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, space.workspace, space.size);
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
@@ -38777,7 +38778,7 @@ static void gpi__point_step(const gpi__step *step, const gpi__problem *problem, 
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
   const gpi__layer_run *run, gemmepi_stream stream) {
   const gpi__problem *problem = gpi__asked(step->product);
-  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside};
+  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside, 0};
   gpi__arguments arguments;
   gpi__step_operands operands;
   if (gpi__writes_nothing(problem))
@@ -38826,7 +38827,7 @@ static gemmepi_status gpi__run_copy_step(const gpi__linear_plan *layer, const gp
   gemmepi_elementwise_args args;
   void *pointers[GPI__TENSORS];
   gpi__elementwise_run copy = {step->copy, &args, pointers};
-  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, 0};
+  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, 0, 0};
   memset(&args, 0, sizeof args);
   args.a = run->sources[step->sources[GPI__A]];
   args.y = run->sources[step->sources[GPI__D]];
@@ -38896,24 +38897,10 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
 }
 
 /* Workspace is had before the first step is launched. The context's own is a block beside that for products, because a product that
- cuBLASLt refuses may reserve that in the middle of a layer. A layer whose product has taken a route that needs more may do so without
- the caller knowing: then it takes the context's, as products do. Of what is given a step may use all. */
+ cuBLASLt refuses may reserve that in the middle of a layer. Of what is given a step may use all. */
 static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__space *space) {
   const gpi__linear_plan *layer = run->layer;
-  gemmepi_context *context = layer->base.context;
-  size_t needed = gpi__layer_workspace(layer);
-  int is_short = needed > layer->built_size && space->size < needed;
-  gemmepi_status status = is_short ? gpi__reserve(context, space->stream, 1, needed) : GEMMEPI_OK;
-  if (!status && space->workspace && !is_short) {
-    if (space->regions)
-      status = gpi__check_given_workspace(space->size, needed);
-    if (space->regions && !status)
-      status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
-    return status ? status : gpi__run_steps(run, (char *)space->workspace, space->size, space->stream);
-  }
-  if (status || needed == 0)
-    return status ? status : gpi__run_steps(run, NULL, 0, space->stream);
-  return gpi__launch_in_block(context, space, needed, gpi__run_steps, run);
+  return gpi__launch_as_counted(layer->base.context, space, gpi__layer_workspace(layer), layer->built_size, gpi__run_steps, run);
 }
 
 /* one_shot: as gpi__run_matmul's. */
@@ -38923,7 +38910,7 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
   gemmepi_context *context = layer->base.context;
   gpi__layer_run run;
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 1};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status)
@@ -40601,7 +40588,7 @@ typedef struct gpi__network_run {
 /* Runs a layer without a look at its pointers: the network has looked; on the host, or with the primary context current. */
 static gemmepi_status gpi__run_inner_layer(const gemmepi_plan *base, const gemmepi_linear_args *args, gemmepi_stream stream) {
   const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
-  gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->is_beside};
+  gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->is_beside, 1};
   gpi__layer_run run;
   run.layer = layer;
   gpi__list_layer_pointers(&layer->task, args, run.sources);
@@ -40687,24 +40674,10 @@ static gemmepi_status gpi__launch_networks_work(void *user, char *workspace, siz
         : gpi__launch_network(network->base.context, &network->kernel, &network->task, &run->at, workspace, stream);
 }
 
-/* As gpi__run_layer_on_device: a layer whose product has taken a route that needs more takes the rest of the context's own. */
 static gemmepi_status gpi__run_network_on_device(gpi__network_run *run, const gpi__space *space) {
   const gpi__network_plan *network = run->network;
-  gemmepi_context *context = network->base.context;
-  size_t needed = gpi__network_workspace(network);
-  gemmepi_status status = GEMMEPI_OK;
-  if (space->workspace) {
-    status = gpi__check_given_workspace(space->size, network->built_size);
-    if (!status)
-      status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
-    return status ? status
-        : gpi__launch_networks_work(run, (char *)space->workspace, space->size, space->stream);
-  }
-  if (needed > network->built_size)
-    status = gpi__reserve(context, space->stream, space->is_beside, needed);
-  if (status || needed == 0)
-    return status ? status : gpi__launch_networks_work(run, NULL, 0, space->stream);
-  return gpi__launch_in_block(context, space, needed, gpi__launch_networks_work, run);
+  return gpi__launch_as_counted(network->base.context, space, gpi__network_workspace(network),
+    network->built_size, gpi__launch_networks_work, run);
 }
 
 /* one_shot: as gpi__run_matmul's. */
@@ -40714,7 +40687,7 @@ static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *giv
   gemmepi_context *context = network->base.context;
   gpi__network_run run;
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 1};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status)

@@ -13,6 +13,7 @@ typedef struct gpi__space {
     const gpi__regions *regions; /* what workspace shares no byte with; NULL: that has been looked at */
     gemmepi_stream stream;
     int is_beside; /* the block is that next to the products': see gpi__key_of_block */
+    int uses_all;  /* of the caller's, whatever is needed */
 } gpi__space;
 
 /* Whether the run may use what it was given, from its beginning to its end. Where nothing is written nothing is used. */
@@ -93,17 +94,30 @@ static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__
 
 static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space *space, size_t needed,
                                      gpi__launcher launch, void *run) {
+    int uses_all = space->workspace && space->uses_all;
+    size_t used = uses_all ? space->size : needed;
     gemmepi_status status = GEMMEPI_OK;
-    if (needed == 0)
+    if (used == 0)
         return launch(run, NULL, 0, space->stream);
     if (!space->workspace)
         return gpi__launch_in_block(context, space, needed, launch, run);
     if (space->regions) {
         status = gpi__check_given_workspace(space->size, needed);
         if (!status)
-            status = gpi__check_workspace(space->regions, space->workspace, needed, " used");
+            status = gpi__check_workspace(space->regions, space->workspace, used, uses_all ? "" : " used");
     }
     return status ? status : launch(run, (char *)space->workspace, space->size, space->stream);
+}
+
+/* What stands for another plan, or has a product that another plan stands for, may need more than was counted without the caller knowing:
+   where less was given or reserved, it takes the context's. */
+static gemmepi_status gpi__launch_as_counted(gemmepi_context *context, const gpi__space *space, size_t needed,
+                                             size_t counted, gpi__launcher launch, void *run) {
+    gemmepi_status status;
+    if (needed <= counted || (space->workspace && space->size >= needed))
+        return gpi__launch_in(context, space, needed, launch, run);
+    status = gpi__reserve(context, space->stream, space->is_beside, needed);
+    return status ? status : gpi__launch_in_block(context, space, needed, launch, run);
 }
 
 #endif

@@ -77,7 +77,7 @@ static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void 
     void *const *pointers = one_shot ? ((const gpi__elementwise_call *)given)->pointers : listed;
     gpi__elementwise_run run = {plan, args, pointers};
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 0};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 0, 0};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)

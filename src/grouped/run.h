@@ -207,7 +207,7 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
     gemmepi_context *context = plan->base.context;
     gpi__grouped_run run;
     gpi__regions regions;
-    gpi__space space = {args->product.workspace, args->product.workspace_size, &regions, stream, 0};
+    gpi__space space = {args->product.workspace, args->product.workspace_size, &regions, stream, 0, 0};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, space.workspace, space.size);
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)

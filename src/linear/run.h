@@ -90,7 +90,7 @@ static void gpi__point_step(const gpi__step *step, const gpi__problem *problem, 
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
                                             const gpi__layer_run *run, gemmepi_stream stream) {
     const gpi__problem *problem = gpi__asked(step->product);
-    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside};
+    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside, 0};
     gpi__arguments arguments;
     gpi__step_operands operands;
     if (gpi__writes_nothing(problem))
@@ -139,7 +139,7 @@ static gemmepi_status gpi__run_copy_step(const gpi__linear_plan *layer, const gp
     gemmepi_elementwise_args args;
     void *pointers[GPI__TENSORS];
     gpi__elementwise_run copy = {step->copy, &args, pointers};
-    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, 0};
+    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, 0, 0};
     memset(&args, 0, sizeof args);
     args.a = run->sources[step->sources[GPI__A]];
     args.y = run->sources[step->sources[GPI__D]];
@@ -212,24 +212,11 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
 }
 
 /* Workspace is had before the first step is launched. The context's own is a block beside that for products, because a product that
-   cuBLASLt refuses may reserve that in the middle of a layer. A layer whose product has taken a route that needs more may do so without
-   the caller knowing: then it takes the context's, as products do. Of what is given a step may use all. */
+   cuBLASLt refuses may reserve that in the middle of a layer. Of what is given a step may use all. */
 static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__space *space) {
     const gpi__linear_plan *layer = run->layer;
-    gemmepi_context *context = layer->base.context;
-    size_t needed = gpi__layer_workspace(layer);
-    int is_short = needed > layer->built_size && space->size < needed;
-    gemmepi_status status = is_short ? gpi__reserve(context, space->stream, 1, needed) : GEMMEPI_OK;
-    if (!status && space->workspace && !is_short) {
-        if (space->regions)
-            status = gpi__check_given_workspace(space->size, needed);
-        if (space->regions && !status)
-            status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
-        return status ? status : gpi__run_steps(run, (char *)space->workspace, space->size, space->stream);
-    }
-    if (status || needed == 0)
-        return status ? status : gpi__run_steps(run, NULL, 0, space->stream);
-    return gpi__launch_in_block(context, space, needed, gpi__run_steps, run);
+    return gpi__launch_as_counted(layer->base.context, space, gpi__layer_workspace(layer), layer->built_size,
+                                  gpi__run_steps, run);
 }
 
 /* one_shot: as gpi__run_matmul's. */
@@ -240,7 +227,7 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
     gemmepi_context *context = layer->base.context;
     gpi__layer_run run;
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 1};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status)

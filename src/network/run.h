@@ -16,7 +16,7 @@ typedef struct gpi__network_run {
 static gemmepi_status gpi__run_inner_layer(const gemmepi_plan *base, const gemmepi_linear_args *args,
                                            gemmepi_stream stream) {
     const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
-    gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->is_beside};
+    gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->is_beside, 1};
     gpi__layer_run run;
     run.layer = layer;
     gpi__list_layer_pointers(&layer->task, args, run.sources);
@@ -104,24 +104,10 @@ static gemmepi_status gpi__launch_networks_work(void *user, char *workspace, siz
                                                     &run->at, workspace, stream);
 }
 
-/* As gpi__run_layer_on_device: a layer whose product has taken a route that needs more takes the rest of the context's own. */
 static gemmepi_status gpi__run_network_on_device(gpi__network_run *run, const gpi__space *space) {
     const gpi__network_plan *network = run->network;
-    gemmepi_context *context = network->base.context;
-    size_t needed = gpi__network_workspace(network);
-    gemmepi_status status = GEMMEPI_OK;
-    if (space->workspace) {
-        status = gpi__check_given_workspace(space->size, network->built_size);
-        if (!status)
-            status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
-        return status ? status
-                      : gpi__launch_networks_work(run, (char *)space->workspace, space->size, space->stream);
-    }
-    if (needed > network->built_size)
-        status = gpi__reserve(context, space->stream, space->is_beside, needed);
-    if (status || needed == 0)
-        return status ? status : gpi__launch_networks_work(run, NULL, 0, space->stream);
-    return gpi__launch_in_block(context, space, needed, gpi__launch_networks_work, run);
+    return gpi__launch_as_counted(network->base.context, space, gpi__network_workspace(network),
+                                  network->built_size, gpi__launch_networks_work, run);
 }
 
 /* one_shot: as gpi__run_matmul's. */
@@ -132,7 +118,7 @@ static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *giv
     gemmepi_context *context = network->base.context;
     gpi__network_run run;
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 1};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status)

@@ -37,7 +37,7 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
     const gemmepi_context *context = run->plan->base.context;
     const gpi__around *around = run->plan->around;
     gpi__around_space at = gpi__divide_around(around, workspace);
-    gpi__space space = {at.product, run->plan->workspace_size, NULL, stream, 0};
+    gpi__space space = {at.product, run->plan->workspace_size, NULL, stream, 0, 0};
     int is_tensor = around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
     gpi__arguments within, *inside = run->arguments, *product;
     gemmepi_status status = GEMMEPI_OK;
@@ -103,22 +103,11 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
     return status;
 }
 
-/* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
-   the context's workspace. */
 static gemmepi_status gpi__launch_current(const gpi__matmul_plan *plan, size_t counted,
                                           const gpi__space *space, gpi__arguments *arguments) {
-    gpi__matmul_run run;
-    gpi__space own = *space;
-    gemmepi_status status;
-    run.plan = plan;
-    run.arguments = arguments;
-    if (plan->workspace_size <= counted || (space->workspace && space->size >= plan->workspace_size))
-        return gpi__launch_in(plan->base.context, space, plan->workspace_size, gpi__launch_route, &run);
-    own.is_beside = 0;
-    status = gpi__reserve(plan->base.context, space->stream, 0, plan->workspace_size);
-    return status ? status
-                  : gpi__launch_in_block(plan->base.context, &own, plan->workspace_size, gpi__launch_route,
-                                         &run);
+    gpi__matmul_run run = {plan, arguments};
+    return gpi__launch_as_counted(plan->base.context, space, plan->workspace_size, counted, gpi__launch_route,
+                                  &run);
 }
 
 #define GPI__IS_APPLIED "alpha 1 and no C are compiled in"
@@ -175,11 +164,9 @@ static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi_
 
 static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi__space *space,
                                          gpi__arguments *arguments) {
-    gpi__matmul_run run;
+    gpi__matmul_run run = {plan, arguments};
     if (!plan->around)
         return gpi__run_by_route(plan, space, arguments);
-    run.plan = plan;
-    run.arguments = arguments;
     return gpi__launch_in(plan->base.context, space, gpi__workspace_of(plan), gpi__launch_around, &run);
 }
 
@@ -305,7 +292,7 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
     const gpi__problem *problem = gpi__asked(plan);
     gpi__arguments arguments;
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 0};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status || gpi__writes_nothing(problem))

@@ -572,6 +572,12 @@ static void a_layer_runs_in_the_callers_workspace_from_its_exact_size_on(void) {
         args.workspace_size++, args.workspace = (char *)args.workspace + 128;
         CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_MISALIGNED, "%d: %s", (int)i,
               gemmepi_last_error());
+        args.workspace_size = (details.workspace_size / 256 + 2) * 256; /* all of it is the run's */
+        args.workspace = (char *)args.db - args.workspace_size + 256;
+        CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+                  sentence_has("args.workspace") && sentence_has("args.db"),
+              "%d: %s", (int)i, gemmepi_last_error());
+        args.workspace_size = details.workspace_size;
         args.workspace = (char *)args.db - (details.workspace_size / 256) * 256;
         if (details.workspace_size % 256)
             CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_INVALID_ARGUMENT &&

@@ -480,7 +480,7 @@ static size_t gpi__workspace_of_way(const gemmepi_plan *plan) {
 static gemmepi_status gpi__run_product_way(const gemmepi_plan *base, const gpi__trial *trial, int set,
                                            gpi__arguments *arguments) {
     const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base;
-    gpi__space space = {trial->workspace, trial->workspace_size, NULL, trial->stream, 0};
+    gpi__space space = {trial->workspace, trial->workspace_size, NULL, trial->stream, 0, 0};
     gemmepi_status status;
     (void)set;
     if (plan->around) {
