@@ -75,7 +75,8 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
                     o->name);
     GPI__INVALID_IF(
         o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged),
-        "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s",
+        "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s: list it "
+        "as FULL here, whose gradient is that of each element, and add up its blocks",
         o->name, (long long)o->block_rows, (long long)o->block_columns,
         d->desc.exchanged ? "a multiple of 8 rows and one column" : "one row and a multiple of 8 columns");
     GPI__INVALID_IF(gpi__width_of(&d->graph, o->kind, o->width) < 0,
