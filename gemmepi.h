@@ -17342,12 +17342,12 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/gemm_weights.cu\"\n\n\n\n#define GEMMEPI_WGMMA 0\n#include \"mma.cuh\"\n#include \"weights.cuh\"\n\nconstexpr int UNIT=16;\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\ntemplate<bool Whole>DEVICE void copy_unit(u32 to,const void*from,int bytes){\nif(Whole)\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\n\nconstexpr int OCTETS_OF_K=SLICE/32;\ntemplate<int Bits>DEVICE int place_of_unit(int line,int unit){\nif(Bits!=16)\nreturn unit ^(B_LINE<128?0:line%2*4);\nreturn unit ^(OCTETS_OF_K==2?line%2:unit/8%2 ^ line%2*2);\n}\n\n\n\ntemplate<int Bits,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*Bits/8/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT*8/Bits;\n"
 "static_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gpi__kernel_matrix&x;\nconst u8*from,*start;\nint exist;\n\nstatic DEVICE long long bytes(long long elements){\nreturn Bits<8?elements/(8/(Bits<8?Bits:8)):elements*(Bits/8);\n}\nDEVICE Copies(const gpi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nstart=(const u8*)x.data+bytes(item*x.stride +first*x.ld+first_k);\nfrom=start+bytes(line*x.ld+unit*ELEMENTS);\n}\n\nDEVICE void prefetch(int k_left,long long extent)const{\nconstexpr int PIECE=128*8/Bits,PIECES=(STAGES-1)*STEP/PIECE;\nfor(int i=(int)threadIdx.x;i<Lines*PIECES;i+=THREADS){\nint line=i/PIECES,k=i%PIECES*PIECE,half=line/OF_HALF;\n"
 "const u8*at=start+bytes((line%OF_HALF+half*extent)*x.ld+k);\nif(line%OF_HALF<exist&&k<k_left)\nasm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(at));\n}\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nu32 to=stage +(line*UNITS+place_of_unit<Bits>(line,unit))*UNIT;\nif(Lines<LINES&&line>=Lines)\nreturn;\nif(k_left>=STEP)\ncopy_lines<true>(to,line,UNIT,extent);\nelse\ncopy_lines<false>(to,line,(k_left-unit*ELEMENTS)*Bits/8,extent);\nfrom+=STEP*Bits/8;\n}\ntemplate<bool Whole>DEVICE void copy_lines(u32 to,int line,int valid,long long extent)const{\nconst u8*at=from;\nvalid=valid<0?0:valid<UNIT?valid:UNIT;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\nif(i*LINES%OF_HALF+line<exist)\ncopy_unit<Whole>(to+i*(LINES*UNITS*UNIT),at,valid);\nat+=bytes((Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld);\n}\n}\n};\n\n\n\n\ntemplate<class Of>\n"
-"DEVICE void add_octet(const Four(&bytes)[SIXTEENS*2],const Four(&rows)[OCTETS],int octet_of_k,const Of(&of)[2*SIXTEENS],int left,\nOctet(&sums)[OCTETS]){\nu32 weights[SIXTEENS][2][4];\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++){\nint j=i/2%2,second=i/4%2,sixteen=i/8,line=sixteen*2+i%2,pair=octet_of_k*4+j*2+second;\nweights[sixteen][j][i%2+second*2]=\nmake_two(In(),bytes[line].at[pair/PAIRS_OF_WORD%4],pair%PAIRS_OF_WORD,of[line]);\n}\nif(MADE&&left<8){\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++)\nweights[i/8][i/4%2][i%4]=cut_two(weights[i/8][i/4%2][i%4],left-i/4%2*4-i/2%2*2);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n\n\ntemplate<class Of>\nDEVICE void add_octets(const Four(&bytes)[SIXTEENS*2],const u8*a,int own_k,int first,int count,const Of(&of)[2*SIXTEENS],\n"
-"int left,Octet(&sums)[OCTETS]){\nint eighth=(int)threadIdx.x%32/4;\n#pragma unroll\nfor(int i=first;i<first+count;i++){\nFour rows[OCTETS];\n",
-"const u8*unit=a+place_of_unit<16>(eighth,own_k/8+i)*UNIT;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(unit+octet*8*A_LINE);\nadd_octet(bytes,rows,i,of,left-i*8,sums);\n}\n}\n\n\nDEVICE void add_products(const Stage&stage,int k_end,const Held_for_made&held,Octet(&sums)[OCTETS]){\nconstexpr int AT_ONCE=MADE_GROUP==16?2:OCTETS_OF_K;\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4,own_k=warp_k*SLICE +quarter*(8*OCTETS_OF_K);\nconst u8*a=shared+stage.at+eighth*A_LINE,*b=shared+stage.at+A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\nFour bytes[SIXTEENS*2];\nb+=place_of_unit<BITS>(eighth,own_k*BITS/8/UNIT)*UNIT;\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\nbytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int first=0;first<OCTETS_OF_K;first+=AT_ONCE){\nOf_columns_made of;\n"
-"if(MADE&&read_columns(stage,own_k+first*8,held,of)&&stage.k+STEP<=k_end){\nPairs_of_columns pairs;\nin_pairs_of_columns(of,pairs);\nadd_octets(bytes,a,own_k,first,AT_ONCE,pairs,STEP,sums);\n}else{\nadd_octets(bytes,a,own_k,first,AT_ONCE,of,k_end-stage.k-own_k,sums);\n}\n}\n}\n\nDEVICE void multiply_slice(const Stage&stage,int k_end,const Held_for_made&held,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nColumn_scales scales;\nOctet sums[OCTETS]={};\nread_scales(stage.at,scales);\nadd_products(stage,k_end,held,sums);\nadd_scaled(sums,scales,totals);\n}else{\nadd_products(stage,k_end,held,totals);\n}\n}\n\n\n\n#if GEMMEPI_MADE\ntypedef gpi__weights_params Params;\n#define PLAIN params.plain\n#define MADE_PLACES params.made\n#else\ntypedef gpi__plain_params Params;\n#define PLAIN params\n#define MADE_PLACES nullptr\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS Params params){\n"
-"const gpi__epilogue_params&p=PLAIN.epilogue;\nconst Place_of_tile at(p);\nint k=(int)PLAIN.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nCopies<16,TILE_M,1>a(PLAIN.a,at.item,at.row(),p.m,first_k);\nCopies<BITS,TILE_N,HALVES_IN>b(PLAIN.b,at.item,at.column(),p.n,first_k);\nif(PLAIN.ahead)\nb.prefetch(k-first_k<part_k?k-first_k:part_k,p.n);\nafter_launches_before();\nScale_copies scales(p,at.item,at.column(),first_k,k,(int)threadIdx.x);\nconst Place_of_operands operands={at.item,at.column(),p.n,k};\nconst Held_for_made held=hold_operands_of_made(MADE_PLACES,at.item);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k,k_end=first_k+k_left;\nauto fetch=[&](u32 stage){\nb.fetch(stage +A_BYTES,k_left,p.n);\na.fetch(stage,k_left,p.m);\nscales.fetch(stage);\ncopy_operands<THREADS>(MADE_PLACES,operands,stage,k_end-k_left,(int)threadIdx.x);\n};\n#pragma unroll\n"
-"for(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0)\nfetch(stages+stage*STAGE_BYTES);\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0)\nfetch(stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES));\ncopies_commit();\nmultiply_slice({now,k_end-k_left-(STAGES-1)*STEP},k,held,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\nadd_up_and_finish(PLAIN,at,totals);\n}\n"}},
+"DEVICE void add_octet(const Four(&bytes)[SIXTEENS*2],const Four(&rows)[OCTETS],const Of(&of)[2*SIXTEENS],int left,\nOctet(&sums)[OCTETS]){\nu32 weights[SIXTEENS][2][4];\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++){\nint j=i/2%2,second=i/4%2,sixteen=i/8,line=sixteen*2+i%2,pair=j*2+second;\nweights[sixteen][j][i%2+second*2]=\nmake_two(In(),bytes[line].at[pair/PAIRS_OF_WORD],pair%PAIRS_OF_WORD,of[line]);\n}\nif(MADE&&left<8){\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++)\nweights[i/8][i/4%2][i%4]=cut_two(weights[i/8][i/4%2][i%4],left-i/4%2*4-i/2%2*2);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n\n\n\ntemplate<class Of>\nDEVICE void add_octets(Four(&bytes)[SIXTEENS*2],const u8*a,int own_k,int first,int count,const Of(&of)[2*SIXTEENS],\nint left,Octet(&sums)[OCTETS]){\n"
+"constexpr int WORDS=BITS/4;\nint eighth=(int)threadIdx.x%32/4;\n#pragma unroll(MADE &&SAME<Of, Of_group> ? 1 : OCTETS_OF_K)\n",
+"for(int i=first;i<first+count;i++){\nFour rows[OCTETS];\nconst u8*unit=a+place_of_unit<16>(eighth,own_k/8+i)*UNIT;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(unit+octet*8*A_LINE);\nadd_octet(bytes,rows,of,left-i*8,sums);\n#pragma unroll\nfor(int j=0;j<SIXTEENS*2;j++){\nFour now=bytes[j];\n#pragma unroll\nfor(int word=0;word<4;word++)\nbytes[j].at[word]=now.at[(word+WORDS)%4];\n}\n}\n}\n\n\nDEVICE void add_products(const Stage&stage,int k_end,const Held_for_made&held,Octet(&sums)[OCTETS]){\nconstexpr int AT_ONCE=MADE_GROUP==16?2:OCTETS_OF_K;\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4,own_k=warp_k*SLICE +quarter*(8*OCTETS_OF_K);\nconst u8*a=shared+stage.at+eighth*A_LINE,*b=shared+stage.at+A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\nFour bytes[SIXTEENS*2];\nb+=place_of_unit<BITS>(eighth,own_k*BITS/8/UNIT)*UNIT;\n#pragma unroll\n"
+"for(int i=0;i<SIXTEENS*2;i++)\nbytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll 1\nfor(int first=0;first<OCTETS_OF_K;first+=AT_ONCE){\nOf_columns_made of;\nif(MADE&&read_columns(stage,own_k+first*8,held,of)&&stage.k+STEP<=k_end){\nPairs_of_columns pairs;\nin_pairs_of_columns(of,pairs);\nadd_octets(bytes,a,own_k,first,AT_ONCE,pairs,STEP,sums);\n}else{\nadd_octets(bytes,a,own_k,first,AT_ONCE,of,k_end-stage.k-own_k,sums);\n}\n}\n}\n\nDEVICE void multiply_slice(const Stage&stage,int k_end,const Held_for_made&held,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nColumn_scales scales;\nOctet sums[OCTETS]={};\nread_scales(stage.at,scales);\nadd_products(stage,k_end,held,sums);\nadd_scaled(sums,scales,totals);\n}else{\nadd_products(stage,k_end,held,totals);\n}\n}\n\n\n\n#if GEMMEPI_MADE\ntypedef gpi__weights_params Params;\n#define PLAIN params.plain\n#define MADE_PLACES params.made\n#else\ntypedef gpi__plain_params Params;\n#define PLAIN params\n"
+"#define MADE_PLACES nullptr\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS Params params){\nconst gpi__epilogue_params&p=PLAIN.epilogue;\nconst Place_of_tile at(p);\nint k=(int)PLAIN.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nCopies<16,TILE_M,1>a(PLAIN.a,at.item,at.row(),p.m,first_k);\nCopies<BITS,TILE_N,HALVES_IN>b(PLAIN.b,at.item,at.column(),p.n,first_k);\nif(PLAIN.ahead)\nb.prefetch(k-first_k<part_k?k-first_k:part_k,p.n);\nafter_launches_before();\nScale_copies scales(p,at.item,at.column(),first_k,k,(int)threadIdx.x);\nconst Place_of_operands operands={at.item,at.column(),p.n,k};\nconst Held_for_made held=hold_operands_of_made(MADE_PLACES,at.item);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k,k_end=first_k+k_left;\nauto fetch=[&](u32 stage){\nb.fetch(stage +A_BYTES,k_left,p.n);\na.fetch(stage,k_left,p.m);\n"
+"scales.fetch(stage);\ncopy_operands<THREADS>(MADE_PLACES,operands,stage,k_end-k_left,(int)threadIdx.x);\n};\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0)\nfetch(stages+stage*STAGE_BYTES);\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0)\nfetch(stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES));\ncopies_commit();\nmultiply_slice({now,k_end-k_left-(STAGES-1)*STEP},k,held,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\nadd_up_and_finish(PLAIN,at,totals);\n}\n"}},
 {"made.cuh",
 {
 "#line 1 \"src/kernels/made.cuh\"\n#line 13\n#pragma once\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_STORED\n#define GEMMEPI_STORED I8\n#endif\n#ifndef GEMMEPI_MADE\n#define GEMMEPI_MADE 0\n#endif\n#if !GEMMEPI_MADE\n#define MADE_COUNT 1\n#define MADE_GROUP 0\n#define MADE_FORM 0\n#define MADE_FITS 0\n#define MADE_COPIED(X)\n#define MADE_HELD(X)\n#define MADE_TABLES(X)\nDEVICE float made_of(float b,const float(&)[MADE_COUNT],const void*const(&)[MADE_COUNT]){\nreturn b;\n}\n#endif\n\ntypedef GEMMEPI_STORED Stored;\nconstexpr bool MADE=GEMMEPI_MADE;\nconstexpr int BITS=IS_PACKED<Stored> ?4:8*(int)sizeof(Stored),PAIRS_OF_WORD=16/BITS;\n\n\n\nDEVICE u32 add_two(F16,u32 x,u32 y){\nu32 z;\nasm(\"add.f16x2 %0, %1, %2;\" : \"=r\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n}\nDEVICE u32 multiply_add_two(BF16,u32 x,u32 y,u32 z){\nasm(\"fma.rn.bf16x2 %0, %1, %2, %0;\" : \"+r\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n}\nDEVICE u32 add_two(BF16,u32 x,u32 y){\n"
@@ -17407,12 +17407,12 @@ static const gpi__source gpi__sources[] = {
 "long long column=column_of_half<HALVES_IN>(p,first_column+j%of_half*8,j/of_half);\n#pragma unroll\nfor(int e=0;e<2;e++)\nif(Of_b!=SCALE_BLOCK_128||HALVES_IN==2||j+e==0)\ncolumns[e]=scale_number<Of_b>(p.scale_b,place.item,column+e,p.n*HALVES_IN,params.k,block);\nelse\ncolumns[e]=columns[0];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4],factor=rows[i/2]*columns[i%2];\nsum=Adds?fmaf(of_stage[i/4][j][i%4],factor,sum):sum*factor;\n}\n}\n}\n"}},
 {"weights.cuh",
 {
-"#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n#include \"made.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?TILE_M<128?128:64:BITS==4?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\n__device__ constexpr int groups_of_step(int rows){\n"
-"return rows&&STEP>rows?STEP/(rows?rows:1):1;\n}\n\n#define MADE_WIDTH(i, Type, rows, columns, along_k) \\\nbytes+=i<operand?TILE_N*(along_k&&BYTES_OF<Type,groups_of_step(rows)> <4?4:BYTES_OF<Type,groups_of_step(rows)>):0;\n__device__ constexpr int made_bytes(int operand){\nint bytes=0*operand;\nMADE_COPIED(MADE_WIDTH)\nreturn bytes;\n}\nconstexpr int MADE_BYTES=made_bytes(MADE_COUNT);\nconstexpr int A_LINE=STEP*2,B_LINE=STEP*BITS/8,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE;\nconstexpr int SCALE_BYTES=VARIES?1024:(MADE_BYTES+1023)/1024*1024;\nconstexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nstatic_assert(!VARIES||(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024),\"a thread copies one scale at most\");\nstatic_assert(!(VARIES&&MADE),\"a text has all scales\");\nstatic_assert(!FINDS,\"no scales are found here\");\n"
-"static_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&(!VARIES||SCALE_STEPS%SLICE==0),\"runs, fragments and scales are whole\");\nstatic_assert(MADE_GROUP%16==0&&(MADE_GROUP==0||STEP%MADE_GROUP==0||MADE_GROUP%STEP==0),\"a stage has whole groups, or is of one\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\nint number;\n\nDEVICE Scale_copies(const gpi__epilogue_params&p,long long item,long long first,int first_k,int end,int nth){\nint own=nth%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\nif(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\n"
+"#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n#include \"made.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,BLOCKS=GEMMEPI_BLOCKS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?TILE_M<128?128:64:BITS==4?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\n"
+"__device__ constexpr int groups_of_step(int rows){\nreturn rows&&STEP>rows?STEP/(rows?rows:1):1;\n}\n\n#define MADE_WIDTH(i, Type, rows, columns, along_k) \\\nbytes+=i<operand?TILE_N*(along_k&&BYTES_OF<Type,groups_of_step(rows)> <4?4:BYTES_OF<Type,groups_of_step(rows)>):0;\n__device__ constexpr int made_bytes(int operand){\nint bytes=0*operand;\nMADE_COPIED(MADE_WIDTH)\nreturn bytes;\n}\nconstexpr int MADE_BYTES=made_bytes(MADE_COUNT);\nconstexpr int A_LINE=STEP*2,B_LINE=STEP*BITS/8,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE;\nconstexpr int SCALE_BYTES=VARIES?1024:(MADE_BYTES+1023)/1024*1024;\nconstexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nstatic_assert(!VARIES||(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024),\"a thread copies one scale at most\");\nstatic_assert(!(VARIES&&MADE),\"a text has all scales\");\n"
+"static_assert(!FINDS,\"no scales are found here\");\nstatic_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&(!VARIES||SCALE_STEPS%SLICE==0),\"runs, fragments and scales are whole\");\nstatic_assert(MADE_GROUP%16==0&&(MADE_GROUP==0||STEP%MADE_GROUP==0||MADE_GROUP%STEP==0),\"a stage has whole groups, or is of one\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\nint number;\n\nDEVICE Scale_copies(const gpi__epilogue_params&p,long long item,long long first,int first_k,int end,int nth){\nint own=nth%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\nif(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\n"
 "Scale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+nth/TILE_N*SCALE_STEPS,k_end=end,number=nth;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&number<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+(u32)number*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\nstruct Place_of_operands{\nlong long item,column,n;\nint k_end;\n};\n\n\n\n\ntemplate<class Type,int Rows,int Columns,int Copiers>\nDEVICE void copy_along_columns(const gpi__formula_place&from,const Place_of_operands&at,u32 to,int k,int nth){\nconstexpr int PER_WORD=Columns==1?4/(int)sizeof(Type):1,LINE_WORDS=TILE_N/PER_WORD;\nconstexpr int WORDS=groups_of_step(Rows)*LINE_WORDS;\nstatic_assert(PER_WORD>0&&(Columns==1||sizeof(Type)==4),\"words are whole\");\n"
-"const Type*data=(const Type*)from.data+at.item*from.stride;\n#pragma unroll(Copiers < THREADS ? 2 : 16)\nfor(int first=0;first<WORDS;first+=Copiers){\n",
-"int i=first+nth,own=i%LINE_WORDS*PER_WORD,row=k+i/LINE_WORDS*Rows;\nlong long column=at.column+own%TILE_COLUMNS;\nbool exists=column<at.n&&(Rows==0||row<at.k_end);\ncolumn=exists?column+own/TILE_COLUMNS*at.n:0;\nconst Type*element=data+(Rows&&exists?row/(Rows?Rows:1)*from.ld:0)+column/Columns;\nif(WORDS%Copiers==0||i<WORDS)\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to+i*4),\"l\"(element),\"r\"(exists?4:0): \"memory\");\n}\n}\n\ntemplate<class Type,int Rows,int Columns,int Copiers>\nDEVICE void copy_along_k(const gpi__formula_place&from,const Place_of_operands&at,u32 to,int k,int nth){\nconstexpr int OF_WORD=IS_PACKED<Type> ?8:4/(int)sizeof(Type),BYTES=BYTES_OF<Type,groups_of_step(Rows)>;\nconstexpr int COLUMN_WORDS=BYTES<4?1:BYTES/4,WORDS=COLUMN_WORDS*TILE_N;\nstatic_assert(Rows>0,\"of each group there is one\");\nconst u8*data=(const u8*)line_from<Type>(from.data,at.item*from.stride);\n"
+"const Type*data=(const Type*)from.data+at.item*from.stride;\n#pragma unroll(Copiers < THREADS ? 2 : 16)\n",
+"for(int first=0;first<WORDS;first+=Copiers){\nint i=first+nth,own=i%LINE_WORDS*PER_WORD,row=k+i/LINE_WORDS*Rows;\nlong long column=at.column+own%TILE_COLUMNS;\nbool exists=column<at.n&&(Rows==0||row<at.k_end);\ncolumn=exists?column+own/TILE_COLUMNS*at.n:0;\nconst Type*element=data+(Rows&&exists?row/(Rows?Rows:1)*from.ld:0)+column/Columns;\nif(WORDS%Copiers==0||i<WORDS)\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to+i*4),\"l\"(element),\"r\"(exists?4:0): \"memory\");\n}\n}\n\ntemplate<class Type,int Rows,int Columns,int Copiers>\nDEVICE void copy_along_k(const gpi__formula_place&from,const Place_of_operands&at,u32 to,int k,int nth){\nconstexpr int OF_WORD=IS_PACKED<Type> ?8:4/(int)sizeof(Type),BYTES=BYTES_OF<Type,groups_of_step(Rows)>;\nconstexpr int COLUMN_WORDS=BYTES<4?1:BYTES/4,WORDS=COLUMN_WORDS*TILE_N;\nstatic_assert(Rows>0,\"of each group there is one\");\nconst u8*data=(const u8*)line_from<Type>(from.data,at.item*from.stride);\n"
 "int first_byte=k/Rows/OF_WORD*4,end=((at.k_end+Rows-1)/Rows*(32/OF_WORD)+7)/8;\n#pragma unroll(Copiers < THREADS ? 2 : 16)\nfor(int first=0;first<WORDS;first+=Copiers){\nint i=first+nth,own=i/COLUMN_WORDS,byte=first_byte +i%COLUMN_WORDS*4;\nlong long column=at.column+own%TILE_COLUMNS;\nbool exists=column<at.n&&byte<end;\ncolumn=exists?column+own/TILE_COLUMNS*at.n:0;\nconst u8*word=(const u8*)line_from<Type>(data,column/Columns*from.ld)+(exists?byte:0);\nif(WORDS%Copiers==0||i<WORDS)\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to+i*4),\"l\"(word),\n\"r\"(!exists?0:end-byte<4?end-byte:4)\n: \"memory\");\n}\n}\ntemplate<class Type,int Rows,int Columns,bool Along_k,int Copiers>\nDEVICE void copy_operand(const gpi__formula_place&from,const Place_of_operands&at,u32 to,int k,int nth){\nif constexpr(Along_k)\ncopy_along_k<Type,Rows,Columns,Copiers>(from,at,to,k,nth);\nelse\ncopy_along_columns<Type,Rows,Columns,Copiers>(from,at,to,k,nth);\n}\n"
 "#define MADE_COPY(i, Type, rows, columns, along_k) \\\ncopy_operand<Type,rows,columns,along_k,Copiers>(made[i],at,stage +A_BYTES+B_BYTES+made_bytes(i),k,nth);\ntemplate<int Copiers>\nDEVICE void copy_operands(const gpi__formula_place*made,const Place_of_operands&at,u32 stage,int k,int nth){\n(void)made,(void)at,(void)stage,(void)k,(void)nth;\nMADE_COPIED(MADE_COPY)\n}\n\n\nstruct Held_for_made{\nfloat at[MADE_COUNT];\nconst void*tables[MADE_COUNT];\n};\nstruct Number{};\ntemplate<class Type>DEVICE float hold_made(const gpi__formula_place&from,long long item){\nif constexpr(SAME<Type,Number>)\nreturn(float)from.number;\nelse\nreturn to_acc<F32>(((const Type*)from.data)[item*from.stride]);\n}\n#define MADE_HOLD(i, Type) held.at[i] = hold_made<Type>(made[i], item);\n#define MADE_HOLD_TABLE(i, Type) held.tables[i] = (const Type *)made[i].data + item * made[i].stride;\nDEVICE Held_for_made hold_operands_of_made(const gpi__formula_place*made,long long item){\nHeld_for_made held={};\n"
 "(void)made,(void)item;\nMADE_HELD(MADE_HOLD)\nMADE_TABLES(MADE_HOLD_TABLE)\nreturn held;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\n\nstruct Stage{\nint at,k;\n};\n\n\ntemplate<class Type,int Rows,bool Along_k>\nDEVICE float read_operand(const u8*operand,int k,int first,int column,int further){\nconstexpr int GROUPS=groups_of_step(Rows),BYTES=BYTES_OF<Type,GROUPS>;\nconstexpr int STRIDE=Along_k?BYTES<4?4:BYTES:(int)sizeof(Type);\nint group=GROUPS>1?first/(Rows?Rows:1):0;\nif(Along_k&&BYTES<4)\ngroup +=k/(Rows?Rows:1)%(IS_PACKED<Type> ?8:4/(int)sizeof(Type));\nreturn to_acc<F32>(element_of((const Type*)(operand+column*STRIDE +further*STRIDE),Along_k?group:group*TILE_N));\n}\n#define MADE_READ(i, Type, rows, columns, along_k) \\\no[i]=read_operand<Type,rows,along_k>(shared+stage.at+A_BYTES+B_BYTES+made_bytes(i),stage.k,first,column,further);\n#define MADE_TAKE(i, Type) o[i] = held.at[i];\n#define MADE_TAKE_TABLE(j, Type) of[i].tables[j] = held.tables[j];\n",
@@ -18806,6 +18806,7 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__WEIGHTS_ROW     13 /* of a tile, in a step | 1.9 */
 #define GPI__WEIGHTS_MEET    1150 /* each part that a cluster adds up | 1.4 */
 #define GPI__WEIGHTS_RATE    21.7 /* bytes in a cycle that come to a multiprocessor where all ask | 0.4 */
+#define GPI__WEIGHTS_TWO     0.8 /* of two blocks on a multiprocessor the work of the second, and a wave; H100, weights of 4 bits */
 #define GPI__WGMMA_WAVE      5600 /* | 41.6 */
 #define GPI__WGMMA_STEP      660 /* | 2.8 */
 #define GPI__WGMMA_ROW       8 /* | 0.9 */
@@ -18813,7 +18814,8 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__WGMMA_LARGE_STEP 600 /* of tiles of 128 and 256 rows; H100, m 128 to 4096 */
 #define GPI__WGMMA_LARGE_ROW 2.4
 #define GPI__MADE_ZERO       1.1 /* times, where weights are made: (b - zero) * scale, */
-#define GPI__MADE_OTHER      1.3 /* and what is computed in F32 */
+#define GPI__MADE_OTHER      1.3 /* what is computed in F32, */
+#define GPI__MADE_BITS       2.3 /* and in 4 bits, by mma.sync, of the same bytes */
 #define GPI__WGMMA_FEW       1.5 /* times, of up to 32 rows, for which mma.sync was the faster | 0.08 */
 
 /* The route plain, of 48 random products a quarter off in the mean. */
@@ -28397,21 +28399,25 @@ static void gpi__point_made(const gpi__kept_formula *made, void *const *pointers
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
  multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
- leave other multiprocessors without. */
+ leave other multiprocessors without. Weights of 4 bits are slower to make than to load: of two blocks one makes them while the other
+ begins or ends. */
 typedef struct gpi__weights_shape {
   short tile_m, tile_n,
     warps_n; /* of the warps those that divide the columns, 16 or 32 each; the others divide k */
   short parts; /* blocks of a cluster, which divide k */
+  short blocks; /* of a multiprocessor */
   short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
 } gpi__weights_shape;
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gpi__weights_shape gpi__weights_shapes[] = {
-  {8, 32, 1, 1, 0},    {8, 32, 1, 2, 0},   {8, 64, 2, 1, 0},    {8, 128, 4, 1, 0},   {16, 32, 1, 1, 0},
-  {16, 64, 2, 1, 0},   {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0},   {32, 64, 2, 2, 0},   {32, 128, 4, 1, 0},
-  {64, 128, 4, 1, 0},  {32, 64, 4, 4, 1},  {64, 64, 4, 1, 1},   {64, 64, 4, 2, 1},   {64, 64, 4, 4, 1},
-  {64, 128, 8, 1, 1},  {64, 128, 8, 2, 1}, {128, 128, 8, 1, 1}, {128, 128, 8, 2, 1}, {256, 128, 8, 1, 1},
-  {256, 128, 8, 2, 1},
+  {8, 32, 1, 1, 1, 0},    {8, 32, 1, 1, 2, 0},    {8, 32, 1, 2, 1, 0},    {8, 32, 1, 2, 2, 0},
+  {8, 64, 2, 1, 1, 0},    {8, 128, 4, 1, 1, 0},   {16, 32, 1, 1, 1, 0},   {16, 32, 1, 2, 2, 0},
+  {16, 64, 2, 1, 1, 0},   {16, 64, 2, 1, 2, 0},   {16, 128, 4, 1, 1, 0},  {32, 64, 2, 1, 1, 0},
+  {32, 64, 2, 2, 1, 0},   {32, 128, 4, 1, 1, 0},  {64, 128, 4, 1, 1, 0},  {32, 64, 4, 4, 1, 1},
+  {64, 64, 4, 1, 1, 1},   {64, 64, 4, 2, 1, 1},   {64, 64, 4, 4, 1, 1},   {64, 128, 8, 1, 1, 1},
+  {64, 128, 8, 2, 1, 1},  {128, 128, 8, 1, 1, 1}, {128, 128, 8, 2, 1, 1}, {256, 128, 8, 1, 1, 1},
+  {256, 128, 8, 2, 1, 1},
 };
 
 typedef struct gpi__weights {
@@ -28458,10 +28464,13 @@ static unsigned gpi__weights_stage(const gpi__problem *problem, const gpi__weigh
 }
 
 #define GPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
+#define GPI__BLOCK_SHARED        (1u << 10) /* that a multiprocessor keeps for itself of each block */
 #define GPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
 static int gpi__weights_stages(const gpi__problem *problem, const gpi__weights_shape *shape, int arch) {
-  unsigned room = gpi__chip_of(arch)->most_shared - GPI__WEIGHTS_BESIDE;
+  int may_sum = shape->blocks == 1 || problem->views[GPI__BIAS_GRAD].dtype;
+  unsigned room = (gpi__chip_of(arch)->most_shared + GPI__BLOCK_SHARED) / (unsigned)shape->blocks -
+        GPI__BLOCK_SHARED - (may_sum ? GPI__WEIGHTS_BESIDE : GPI__BLOCK_SHARED);
   unsigned stages = room / gpi__weights_stage(problem, shape);
   return stages < GPI__WEIGHTS_STAGES ? (int)stages : GPI__WEIGHTS_STAGES;
 }
@@ -28501,12 +28510,22 @@ static const char *gpi__weights_varies(const gpi__problem *problem) {
   return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
 }
 
+/* Whether two blocks on a multiprocessor, whose threads have 128 registers each, were the faster: of weights that are made of 4 bits, whose
+ groups are no less than what a warp has of k. */
+static int gpi__has_two_blocks(const gpi__problem *problem) {
+  const gpi__kept_formula *made = gpi__made_b(problem);
+  return made && problem->views[GPI__B].bits == 4 &&
+     (gpi__made_group(made) == 0 || gpi__made_group(made) >= 128);
+}
+
 /* Blocks of a cluster have a run of a tile's columns each, and something to add up. */
 static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__weights_shape *shape, int arch) {
   if (shape->wgmma && (!gpi__chip_has(arch, GPI__WGMMA) || !GPI__HAS_SM90 || gpi__loads_rule(problem)))
     return 0;
   if (shape->tile_m > 64 && !gpi__made_b(problem) && gpi__scale_varies_along_k(problem, GPI__B))
     return 0; /* registers have no second sums of each element */
+  if (shape->blocks > 1 && (!gpi__has_two_blocks(problem) || gpi__weights_stages(problem, shape, arch) < 2))
+    return 0;
   if (shape->parts == 1)
     return 1;
   return gpi__chip_has(arch, GPI__CLUSTERS) &&
@@ -28516,7 +28535,11 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
 
 /* >>how long it takes */
 
-/* Blocks of all tiles, and those of them that run at once. */
+/* Blocks that there is room for; of all tiles; and those of them that run at once. */
+static int64_t gpi__weights_resident(const gemmepi_context *context, const gpi__weights_shape *shape) {
+  return shape->blocks * gpi__resident_blocks(context, shape->parts);
+}
+
 static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weights_shape *shape) {
   int64_t tiles = gpi__times(gpi__times(gpi__divide_up(problem->m, shape->tile_m), gpi__divide_up(problem->n, shape->tile_n)),
     problem->batch);
@@ -28525,8 +28548,7 @@ static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weigh
 
 static int64_t gpi__weights_at_once(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__weights_shape *shape) {
-  int64_t blocks = gpi__weights_blocks(problem, shape),
-      resident = gpi__resident_blocks(context, shape->parts);
+  int64_t blocks = gpi__weights_blocks(problem, shape), resident = gpi__weights_resident(context, shape);
   return blocks < resident ? blocks : resident;
 }
 
@@ -28541,7 +28563,7 @@ static double gpi__weights_made_factor(const gpi__problem *problem, const gpi__w
   factor = form.form == 1 ? 1 : form.form == 2 ? GPI__MADE_ZERO : GPI__MADE_OTHER;
   if (shape->wgmma)
     return factor;
-  return factor * (problem->views[GPI__B].bits == 4 ? 2 : GPI__MADE_OTHER);
+  return factor * (problem->views[GPI__B].bits == 4 ? GPI__MADE_BITS : GPI__MADE_OTHER);
 }
 
 /* Cycles of a stage's multiplications. */
@@ -28567,12 +28589,15 @@ static double gpi__weights_load(const gemmepi_context *context, const gpi__probl
 static double gpi__weights_microseconds(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__weights_shape *shape) {
   int64_t blocks = gpi__weights_blocks(problem, shape);
-  double waves = (double)gpi__divide_up(blocks, gpi__resident_blocks(context, shape->parts));
+  double waves = (double)gpi__divide_up(blocks, gpi__weights_resident(context, shape));
   double steps =
     (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(problem, shape)), shape->parts);
-  double work = gpi__weights_work(problem, shape), load = gpi__weights_load(context, problem, shape);
-  double cycles =
-    waves * ((shape->wgmma ? GPI__WGMMA_WAVE : GPI__WEIGHTS_WAVE) + steps * (work > load ? work : load));
+  double load = gpi__weights_load(context, problem, shape);
+  double share = (double)gpi__weights_at_once(context, problem, shape) / context->multiprocessors;
+  double work = gpi__weights_work(problem, shape) * (share > 1 ? 1 + GPI__WEIGHTS_TWO * (share - 1) : 1);
+  double wave =
+    shape->wgmma ? GPI__WGMMA_WAVE : GPI__WEIGHTS_WAVE * (shape->blocks > 1 ? GPI__WEIGHTS_TWO : 1);
+  double cycles = waves * (wave + steps * (work > load ? work : load));
   if (shape->parts > 1)
     cycles += waves * shape->parts * (shape->wgmma ? GPI__WGMMA_MEET : GPI__WEIGHTS_MEET);
   if (shape->wgmma && !gpi__made_b(problem) && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
@@ -28587,7 +28612,7 @@ static void gpi__append_weights_prologue(gpi__text *text, const gpi__problem *pr
   const gpi__weights_shape *shape, int stages, int applied) {
   gpi__append_tile_defines(text, problem, problem->views[GPI__B].scale, shape->tile_m, shape->tile_n, applied);
   gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
-  gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
+  gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", stages, shape->blocks);
   if (gpi__made_b(problem))
     gpi__append_made(text, gpi__made_b(problem), problem->views[GPI__B].dtype, problem->views[GPI__A].dtype);
 }

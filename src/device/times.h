@@ -78,6 +78,7 @@
 #define GPI__WEIGHTS_ROW     13    /* of a tile, in a step | 1.9 */
 #define GPI__WEIGHTS_MEET    1150  /* each part that a cluster adds up | 1.4 */
 #define GPI__WEIGHTS_RATE    21.7  /* bytes in a cycle that come to a multiprocessor where all ask | 0.4 */
+#define GPI__WEIGHTS_TWO     0.8   /* of two blocks on a multiprocessor the work of the second, and a wave; H100, weights of 4 bits */
 #define GPI__WGMMA_WAVE      5600  /* | 41.6 */
 #define GPI__WGMMA_STEP      660   /* | 2.8 */
 #define GPI__WGMMA_ROW       8     /* | 0.9 */
@@ -85,7 +86,8 @@
 #define GPI__WGMMA_LARGE_STEP 600  /* of tiles of 128 and 256 rows; H100, m 128 to 4096 */
 #define GPI__WGMMA_LARGE_ROW 2.4
 #define GPI__MADE_ZERO       1.1   /* times, where weights are made: (b - zero) * scale, */
-#define GPI__MADE_OTHER      1.3   /* and what is computed in F32 */
+#define GPI__MADE_OTHER      1.3   /* what is computed in F32, */
+#define GPI__MADE_BITS       2.3   /* and in 4 bits, by mma.sync, of the same bytes */
 #define GPI__WGMMA_FEW       1.5   /* times, of up to 32 rows, for which mma.sync was the faster | 0.08 */
 
 /* The route plain, of 48 random products a quarter off in the mean. */

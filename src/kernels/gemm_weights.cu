@@ -85,16 +85,16 @@ template <int Bits, int Lines, int Halves> struct Copies {
 
 // >>multiplication
 
-// Of eight of a lane's k, of which so many are left: what is multiplied. All of its products with the same 16 of k lie between two of one sum.
+// Of eight of a lane's k, the first of its bytes, of which so many are left: what is multiplied. All of its products with the same 16 of k lie between two of one sum.
 template <class Of>
-__device__ inline void add_octet(const Four (&bytes)[SIXTEENS * 2], const Four (&rows)[OCTETS], int octet_of_k, const Of (&of)[2 * SIXTEENS], int left,
+__device__ inline void add_octet(const Four (&bytes)[SIXTEENS * 2], const Four (&rows)[OCTETS], const Of (&of)[2 * SIXTEENS], int left,
                                  Octet (&sums)[OCTETS]) {
     u32 weights[SIXTEENS][2][4];
 #pragma unroll
     for (int i = 0; i < SIXTEENS * 8; i++) {
-        int j = i / 2 % 2, second = i / 4 % 2, sixteen = i / 8, line = sixteen * 2 + i % 2, pair = octet_of_k * 4 + j * 2 + second;
+        int j = i / 2 % 2, second = i / 4 % 2, sixteen = i / 8, line = sixteen * 2 + i % 2, pair = j * 2 + second;
         weights[sixteen][j][i % 2 + second * 2] =
-            make_two(In(), bytes[line].at[pair / PAIRS_OF_WORD % 4], pair % PAIRS_OF_WORD, of[line]);
+            make_two(In(), bytes[line].at[pair / PAIRS_OF_WORD], pair % PAIRS_OF_WORD, of[line]);
     }
     if (MADE && left < 8) {
 #pragma unroll
@@ -110,19 +110,28 @@ __device__ inline void add_octet(const Four (&bytes)[SIXTEENS * 2], const Four (
                 multiply_16(In(), sums[octet][i], weights[i][j], rows[octet].at[j * 2], rows[octet].at[j * 2 + 1]);
 }
 
-// Some of a slice, eight of a lane's k at a time. a: its line of rows, own_k: where the lane's k begins, left: of k, from there on.
+// Some of a slice, eight of a lane's k at a time, after which the next ones are the first of its bytes. What is computed in F32 beside what
+// is not goes in a loop, for its registers. a: its line of rows, own_k: where the lane's k begins, left: of k, from there on.
 template <class Of>
-__device__ inline void add_octets(const Four (&bytes)[SIXTEENS * 2], const u8 *a, int own_k, int first, int count, const Of (&of)[2 * SIXTEENS],
+__device__ inline void add_octets(Four (&bytes)[SIXTEENS * 2], const u8 *a, int own_k, int first, int count, const Of (&of)[2 * SIXTEENS],
                                   int left, Octet (&sums)[OCTETS]) {
+    constexpr int WORDS = BITS / 4;
     int eighth = (int)threadIdx.x % 32 / 4;
-#pragma unroll
+#pragma unroll(MADE &&SAME<Of, Of_group> ? 1 : OCTETS_OF_K)
     for (int i = first; i < first + count; i++) {
         Four rows[OCTETS];
         const u8 *unit = a + place_of_unit<16>(eighth, own_k / 8 + i) * UNIT;
 #pragma unroll
         for (int octet = 0; octet < OCTETS; octet++)
             rows[octet] = *reinterpret_cast<const Four *>(unit + octet * 8 * A_LINE);
-        add_octet(bytes, rows, i, of, left - i * 8, sums);
+        add_octet(bytes, rows, of, left - i * 8, sums);
+#pragma unroll
+        for (int j = 0; j < SIXTEENS * 2; j++) {
+            Four now = bytes[j];
+#pragma unroll
+            for (int word = 0; word < 4; word++)
+                bytes[j].at[word] = now.at[(word + WORDS) % 4];
+        }
     }
 }
 
@@ -137,7 +146,7 @@ __device__ inline void add_products(const Stage &stage, int k_end, const Held_fo
 #pragma unroll
     for (int i = 0; i < SIXTEENS * 2; i++)
         bytes[i] = *reinterpret_cast<const Four *>(b + i * 8 * B_LINE);
-#pragma unroll
+#pragma unroll 1
     for (int first = 0; first < OCTETS_OF_K; first += AT_ONCE) {
         Of_columns_made of;
         if (MADE && read_columns(stage, own_k + first * 8, held, of) && stage.k + STEP <= k_end) {
@@ -175,7 +184,7 @@ typedef gpi__plain_params Params;
 #endif
 
 // Blocks: items * column tiles * row tiles * parts, these side by side.
-extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
     gemmepi_weights(GEMMEPI_PARAMS Params params) {
     const gpi__epilogue_params &p = PLAIN.epilogue;
     const Place_of_tile at(p);

@@ -18,13 +18,14 @@
 #define GEMMEPI_TILE_N  32 // of both halves together
 #define GEMMEPI_WARPS_N 1  // that divide the tile's columns; the others divide k
 #define GEMMEPI_PARTS   1  // blocks that divide k
+#define GEMMEPI_BLOCKS  1  // of a multiprocessor
 #define GEMMEPI_STAGES  8
 #endif
 
 typedef GEMMEPI_INPUT In;
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_COLUMNS = TILE_N / HALVES_IN; // of either half
 constexpr int WARPS = 8, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
-constexpr int PARTS = GEMMEPI_PARTS, STAGES = GEMMEPI_STAGES;
+constexpr int PARTS = GEMMEPI_PARTS, BLOCKS = GEMMEPI_BLOCKS, STAGES = GEMMEPI_STAGES;
 constexpr int WARP_N = TILE_N / WARPS_N, SIXTEENS = WARP_N / 16, OCTETS = TILE_M / 8; // mma's rows and columns
 constexpr bool WGMMA = GEMMEPI_WGMMA;
 constexpr int SLICE = WGMMA ? TILE_M < 128 ? 128 : 64 : BITS == 4 ? 128 : 64, STEP = WARPS_K * SLICE; // of k: a warp's, a stage's

@@ -14,21 +14,25 @@
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
    multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
-   leave other multiprocessors without. */
+   leave other multiprocessors without. Weights of 4 bits are slower to make than to load: of two blocks one makes them while the other
+   begins or ends. */
 typedef struct gpi__weights_shape {
     short tile_m, tile_n,
-        warps_n; /* of the warps those that divide the columns, 16 or 32 each; the others divide k */
-    short parts; /* blocks of a cluster, which divide k */
-    short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
+        warps_n;  /* of the warps those that divide the columns, 16 or 32 each; the others divide k */
+    short parts;  /* blocks of a cluster, which divide k */
+    short blocks; /* of a multiprocessor */
+    short wgmma;  /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
 } gpi__weights_shape;
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gpi__weights_shape gpi__weights_shapes[] = {
-    {8, 32, 1, 1, 0},    {8, 32, 1, 2, 0},   {8, 64, 2, 1, 0},    {8, 128, 4, 1, 0},   {16, 32, 1, 1, 0},
-    {16, 64, 2, 1, 0},   {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0},   {32, 64, 2, 2, 0},   {32, 128, 4, 1, 0},
-    {64, 128, 4, 1, 0},  {32, 64, 4, 4, 1},  {64, 64, 4, 1, 1},   {64, 64, 4, 2, 1},   {64, 64, 4, 4, 1},
-    {64, 128, 8, 1, 1},  {64, 128, 8, 2, 1}, {128, 128, 8, 1, 1}, {128, 128, 8, 2, 1}, {256, 128, 8, 1, 1},
-    {256, 128, 8, 2, 1},
+    {8, 32, 1, 1, 1, 0},    {8, 32, 1, 1, 2, 0},    {8, 32, 1, 2, 1, 0},    {8, 32, 1, 2, 2, 0},
+    {8, 64, 2, 1, 1, 0},    {8, 128, 4, 1, 1, 0},   {16, 32, 1, 1, 1, 0},   {16, 32, 1, 2, 2, 0},
+    {16, 64, 2, 1, 1, 0},   {16, 64, 2, 1, 2, 0},   {16, 128, 4, 1, 1, 0},  {32, 64, 2, 1, 1, 0},
+    {32, 64, 2, 2, 1, 0},   {32, 128, 4, 1, 1, 0},  {64, 128, 4, 1, 1, 0},  {32, 64, 4, 4, 1, 1},
+    {64, 64, 4, 1, 1, 1},   {64, 64, 4, 2, 1, 1},   {64, 64, 4, 4, 1, 1},   {64, 128, 8, 1, 1, 1},
+    {64, 128, 8, 2, 1, 1},  {128, 128, 8, 1, 1, 1}, {128, 128, 8, 2, 1, 1}, {256, 128, 8, 1, 1, 1},
+    {256, 128, 8, 2, 1, 1},
 };
 
 typedef struct gpi__weights {
@@ -75,10 +79,13 @@ static unsigned gpi__weights_stage(const gpi__problem *problem, const gpi__weigh
 }
 
 #define GPI__WEIGHTS_BESIDE      (20u << 10)  /* bytes of shared memory that are left to the sums of BGRAD */
+#define GPI__BLOCK_SHARED        (1u << 10)   /* that a multiprocessor keeps for itself of each block */
 #define GPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
 static int gpi__weights_stages(const gpi__problem *problem, const gpi__weights_shape *shape, int arch) {
-    unsigned room = gpi__chip_of(arch)->most_shared - GPI__WEIGHTS_BESIDE;
+    int may_sum = shape->blocks == 1 || problem->views[GPI__BIAS_GRAD].dtype;
+    unsigned room = (gpi__chip_of(arch)->most_shared + GPI__BLOCK_SHARED) / (unsigned)shape->blocks -
+                    GPI__BLOCK_SHARED - (may_sum ? GPI__WEIGHTS_BESIDE : GPI__BLOCK_SHARED);
     unsigned stages = room / gpi__weights_stage(problem, shape);
     return stages < GPI__WEIGHTS_STAGES ? (int)stages : GPI__WEIGHTS_STAGES;
 }
@@ -118,6 +125,14 @@ static const char *gpi__weights_varies(const gpi__problem *problem) {
     return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
 }
 
+/* Whether two blocks on a multiprocessor, whose threads have 128 registers each, were the faster: of weights that are made of 4 bits, whose
+   groups are no less than what a warp has of k. */
+static int gpi__has_two_blocks(const gpi__problem *problem) {
+    const gpi__kept_formula *made = gpi__made_b(problem);
+    return made && problem->views[GPI__B].bits == 4 &&
+           (gpi__made_group(made) == 0 || gpi__made_group(made) >= 128);
+}
+
 /* Blocks of a cluster have a run of a tile's columns each, and something to add up. */
 static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__weights_shape *shape,
                                       int arch) {
@@ -125,6 +140,8 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
         return 0;
     if (shape->tile_m > 64 && !gpi__made_b(problem) && gpi__scale_varies_along_k(problem, GPI__B))
         return 0; /* registers have no second sums of each element */
+    if (shape->blocks > 1 && (!gpi__has_two_blocks(problem) || gpi__weights_stages(problem, shape, arch) < 2))
+        return 0;
     if (shape->parts == 1)
         return 1;
     return gpi__chip_has(arch, GPI__CLUSTERS) &&
@@ -134,7 +151,11 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
 
 /* >>how long it takes */
 
-/* Blocks of all tiles, and those of them that run at once. */
+/* Blocks that there is room for; of all tiles; and those of them that run at once. */
+static int64_t gpi__weights_resident(const gemmepi_context *context, const gpi__weights_shape *shape) {
+    return shape->blocks * gpi__resident_blocks(context, shape->parts);
+}
+
 static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weights_shape *shape) {
     int64_t tiles = gpi__times(
         gpi__times(gpi__divide_up(problem->m, shape->tile_m), gpi__divide_up(problem->n, shape->tile_n)),
@@ -144,8 +165,7 @@ static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weigh
 
 static int64_t gpi__weights_at_once(const gemmepi_context *context, const gpi__problem *problem,
                                     const gpi__weights_shape *shape) {
-    int64_t blocks = gpi__weights_blocks(problem, shape),
-            resident = gpi__resident_blocks(context, shape->parts);
+    int64_t blocks = gpi__weights_blocks(problem, shape), resident = gpi__weights_resident(context, shape);
     return blocks < resident ? blocks : resident;
 }
 
@@ -160,7 +180,7 @@ static double gpi__weights_made_factor(const gpi__problem *problem, const gpi__w
     factor = form.form == 1 ? 1 : form.form == 2 ? GPI__MADE_ZERO : GPI__MADE_OTHER;
     if (shape->wgmma)
         return factor;
-    return factor * (problem->views[GPI__B].bits == 4 ? 2 : GPI__MADE_OTHER);
+    return factor * (problem->views[GPI__B].bits == 4 ? GPI__MADE_BITS : GPI__MADE_OTHER);
 }
 
 /* Cycles of a stage's multiplications. */
@@ -187,12 +207,15 @@ static double gpi__weights_load(const gemmepi_context *context, const gpi__probl
 static double gpi__weights_microseconds(const gemmepi_context *context, const gpi__problem *problem,
                                         const gpi__weights_shape *shape) {
     int64_t blocks = gpi__weights_blocks(problem, shape);
-    double waves = (double)gpi__divide_up(blocks, gpi__resident_blocks(context, shape->parts));
+    double waves = (double)gpi__divide_up(blocks, gpi__weights_resident(context, shape));
     double steps =
         (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(problem, shape)), shape->parts);
-    double work = gpi__weights_work(problem, shape), load = gpi__weights_load(context, problem, shape);
-    double cycles =
-        waves * ((shape->wgmma ? GPI__WGMMA_WAVE : GPI__WEIGHTS_WAVE) + steps * (work > load ? work : load));
+    double load = gpi__weights_load(context, problem, shape);
+    double share = (double)gpi__weights_at_once(context, problem, shape) / context->multiprocessors;
+    double work = gpi__weights_work(problem, shape) * (share > 1 ? 1 + GPI__WEIGHTS_TWO * (share - 1) : 1);
+    double wave =
+        shape->wgmma ? GPI__WGMMA_WAVE : GPI__WEIGHTS_WAVE * (shape->blocks > 1 ? GPI__WEIGHTS_TWO : 1);
+    double cycles = waves * (wave + steps * (work > load ? work : load));
     if (shape->parts > 1)
         cycles += waves * shape->parts * (shape->wgmma ? GPI__WGMMA_MEET : GPI__WEIGHTS_MEET);
     if (shape->wgmma && !gpi__made_b(problem) && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
@@ -208,7 +231,7 @@ static void gpi__append_weights_prologue(gpi__text *text, const gpi__problem *pr
     gpi__append_tile_defines(text, problem, problem->views[GPI__B].scale, shape->tile_m, shape->tile_n,
                              applied);
     gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
-    gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
+    gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", stages, shape->blocks);
     if (gpi__made_b(problem))
         gpi__append_made(text, gpi__made_b(problem), problem->views[GPI__B].dtype,
                          problem->views[GPI__A].dtype);
