@@ -2647,6 +2647,24 @@ static const struct network_row {
      "d = tanh(gain * (product + bias))",
      "d = dy * gain * (1 - tanh(gain * (product + bias)) * tanh(gain * (product + bias)))",
      0},
+    {"64x4_silu_tf32", GEMMEPI_F32, GEMMEPI_SILU, GEMMEPI_NETWORK_BIAS, {64, 64, 64, 64, 64}, NULL, NULL, 0},
+    {"64x4_sines_tf32",
+     GEMMEPI_F32,
+     0,
+     GEMMEPI_NETWORK_BIAS | GEMMEPI_NETWORK_TRANSPOSED,
+     {2, 64, 64, 64, 3},
+     "d = sin(30 * (product + bias))",
+     "d = dy * 30 * cos(30 * (product + bias))",
+     0},
+    {"96x3_gelu_tf32", GEMMEPI_F32, GEMMEPI_GELU_ERF, GEMMEPI_NETWORK_BIAS, {96, 96, 96, 20}, NULL, NULL, 0},
+    {"64x4_relu_tf32_few",
+     GEMMEPI_F32,
+     GEMMEPI_RELU,
+     GEMMEPI_NETWORK_BIAS,
+     {64, 64, 64, 64, 64},
+     NULL,
+     NULL,
+     16},
 };
 
 static gemmepi_operand network_operand(const char *name, gemmepi_operand_kind kind, gemmepi_dtype dtype) {
@@ -2685,6 +2703,7 @@ static void take_network(const struct network_row *row, int backward, gpi__kept_
     task->flags = row->flags | (backward ? GEMMEPI_NETWORK_DW | GEMMEPI_NETWORK_DX : 0);
     task->dtype = task->x_dtype = task->bias_dtype = (int)row->dtype;
     task->gradient_dtype = GEMMEPI_F32;
+    task->compute = GEMMEPI_COMPUTE_TF32; /* of F32 */
     task->alignment = 16;
     task->x.ld = row->widths[0];
     for (i = 0; i < GPI__NETWORK_LAYERS && row->widths[i + 1]; i++) {
@@ -2710,7 +2729,8 @@ static void add_network(const struct network_row *row, int backward) {
         take_network_formula(row, 1, &kept[1]);
     }
     take_network(row, backward, kept, &task);
-    if (!backward || gpi__registers_of_backward(&task, 80) <= GPI__REGISTERS_OF_THREAD) {
+    if (!backward ||
+        (row->dtype != GEMMEPI_F32 && gpi__registers_of_backward(&task, 80) <= GPI__REGISTERS_OF_THREAD)) {
         gpi__network_prologue(&text, &task, 80, 1);
         add(backward ? &network_backward : &network, row->name, prologue);
         if (row->dtype == GEMMEPI_F16)
@@ -2722,7 +2742,7 @@ static void add_network(const struct network_row *row, int backward) {
         gpi__network_prologue(&text, &task, 90, 1);
         add(backward ? &network_backward_wgmma : &network_wgmma, row->name, prologue);
     }
-    if (backward) {
+    if (backward && row->dtype != GEMMEPI_F32) {
         text = gpi__text_in(prologue, sizeof prologue);
         gpi__network_prologue(&text, &task, 80, 0);
         add(&network_sums, row->name, prologue);

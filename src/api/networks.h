@@ -39,7 +39,7 @@ typedef struct gemmepi_network_layer {
    the same for both directions. What is in it is for a backward of the same desc, context and version alone; of flags only DX, DW, ACCUMULATE_DX
    and ACCUMULATE_DW may differ.
 
-   How it runs: on a GPU, narrow networks of 16 bits are one kernel (docs/networks.md says which; gemmepi_plan_explain, whether and why
+   How it runs: on a GPU, narrow networks of 16 bits, and forward of F32 with TF32, are one kernel (docs/networks.md says which; gemmepi_plan_explain, whether and why
    not). It gives a row's y and dx the same bits whatever the number of rows. Others run a layer at a time, by the plans of
    gemmepi_linear, with what is between layers in workspace. The derivative of each layer's activation is in the product that makes
    its dy, if not both the last layer and the one before have formulas.

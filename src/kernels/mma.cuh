@@ -1,4 +1,4 @@
-// Instructions of tensor cores that several kernels have, from Turing on: ldmatrix, and mma.sync of 16 bits and of I8.
+// Instructions of tensor cores that several kernels have, from Turing on: ldmatrix, and mma.sync of 16 bits, of TF32 and of I8.
 #pragma once
 #include "types.cuh"
 
@@ -16,9 +16,14 @@ template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[
                      : "memory");
 }
 
-// sums += A B: 16 rows, 16 of k, 8 columns.
+// sums += A B: 16 rows, 16 of k, 8 columns. Of F32 8 of k, of which it reads the upper 19 bits.
 __device__ inline void multiply_16(BF16, float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ inline void multiply_16(F32, float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }

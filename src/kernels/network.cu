@@ -7,7 +7,7 @@
 #include "network.cuh"
 
 constexpr bool SHARES = NETWORK_SHARES;
-constexpr int EXCHANGED_AT = SHARED_OF_WEIGHTS, EXCHANGED_BYTES = STEPS * 512;
+constexpr int EXCHANGED_AT = SHARED_OF_WEIGHTS, EXCHANGED_BYTES = STEPS * BLOCK_BYTES;
 
 template <int Segment> struct Segment_of;
 #define NETWORK_SEGMENT(segment, first, count, name)                                                                             \
@@ -20,18 +20,23 @@ template <int Segment> struct Segment_of;
 NETWORK_SEGMENTS(NETWORK_SEGMENT)
 
 // Of 16 columns, the step-th.
-__device__ inline void give_to_all(u32 exchanged, int step, const u32 (&a)[4]) {
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(exchanged + step * 512 + threadIdx.x % 32 * 16), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
-                 : "memory");
+__device__ inline void give_to_all(u32 exchanged, int step, const u32 (&a)[PARTS][4]) {
+#pragma unroll
+    for (int i = 0; i < PARTS; i++)
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(exchanged + step * BLOCK_BYTES + i * 512 + threadIdx.x % 32 * 16), "r"(a[i][0]), "r"(a[i][1]),
+                     "r"(a[i][2]), "r"(a[i][3])
+                     : "memory");
 }
 template <int Width> __device__ inline void take_from_all(u32 exchanged, Fragments &a) {
     __syncthreads();
 #pragma unroll
-    for (int step = 0; step < steps_of(Width); step++)
+    for (int i = 0; i < steps_of(Width) * PARTS; i++) {
+        u32(&part)[4] = a.at[i / PARTS][0][i % PARTS];
         asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(a.at[step][0][0]), "=r"(a.at[step][0][1]), "=r"(a.at[step][0][2]), "=r"(a.at[step][0][3])
-                     : "r"(exchanged + step * 512 + threadIdx.x % 32 * 16)
+                     : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
+                     : "r"(exchanged + i * 512 + threadIdx.x % 32 * 16)
                      : "memory");
+    }
 }
 
 // In and Out: those of each layer of the segment.

@@ -1,10 +1,11 @@
 // What the kernels of networks have in common. A warp has 16 rows of a tile for each of NETWORK_ROW_BLOCKS; its numbers stay in registers from
 // layer to layer: the sums that mma.sync leaves a thread, rounded, are what it wants of A for the next layer.
 //
-// Columns, of any layer's result and of x, have positions: those of 8 columns that follow each other are with one thread, in tiles of 8 positions
+// Columns, of any layer's result and of x, have positions: those of 8 columns that follow each other (4 of F32) are with one thread, in tiles of 8 positions
 // side by side, so that x, y and operands are read and written 16 bytes at a time, straight from and to memory. A layer does not see it, as its weights
 // stand so in shared memory: matrices of 8 x 8, 128 bytes, as ldmatrix and wgmma want them, a line of 8 k for each of 8 n; those of the same k follow each
-// other. With .trans the same matrix is one of the transposed weights.
+// other. With .trans the same matrix is one of the transposed weights. F32 is multiplied as TF32, of 8 k with an instruction, and a line has 4 k, even
+// positions or, in a matrix behind those, odd ones: so a thread's two sums side by side are what the instruction wants 4 k apart.
 #pragma once
 #include "formula_kinds.cuh"
 #include "mma.cuh"
@@ -20,12 +21,14 @@ constexpr int LAYERS = NETWORK_LAYERS, WIDTHS[] = {NETWORK_WIDTHS}, FIRST_PLACES
 constexpr int WARPS = NETWORK_WARPS, THREADS = WARPS * 32, ROW_BLOCKS = NETWORK_ROW_BLOCKS, WARP_ROWS = ROW_BLOCKS * 16;
 constexpr bool HAS_BIAS = NETWORK_HAS_BIAS, TRANSPOSED = NETWORK_TRANSPOSED, BY_WGMMA = NETWORK_WGMMA;
 constexpr int VALUES = ROW_BLOCKS * 8; // of a thread, of 16 columns: four side by side of rows that are 8 apart
+constexpr int IN_WORD = 4 / sizeof(Element), WORDS = 4 / IN_WORD;   // values in a word, and words of four of them
+constexpr int PARTS = sizeof(Element) / 2, BLOCK_BYTES = PARTS * 512; // instructions for 16 k, and bytes of 16 x 16
 
 __device__ constexpr int steps_of(int width) {
     return (width + 15) / 16;
 }
 __device__ constexpr int weight_bytes(int layer) {
-    return steps_of(WIDTHS[layer]) * steps_of(WIDTHS[layer + 1]) * 512;
+    return steps_of(WIDTHS[layer]) * steps_of(WIDTHS[layer + 1]) * BLOCK_BYTES;
 }
 __device__ constexpr int weights_before(int layer) {
     int bytes = 0;
@@ -49,7 +52,7 @@ constexpr int STEPS = most_steps(), BIAS_AT = weights_before(LAYERS), SHARED_OF_
 
 // A warp's rows of a layer, 16 columns in a step: of each 16 rows what mma.sync has as A.
 struct Fragments {
-    u32 at[STEPS][ROW_BLOCKS][4];
+    u32 at[STEPS][ROW_BLOCKS][PARTS][4];
 };
 
 // A thread's values of a layer's step: the i-th is in row + i / 4 * 8, column + i % 4.
@@ -59,10 +62,14 @@ struct Part {
 
 // >>instructions
 
-__device__ inline u32 pack(float first, float second) {
+// A word of values side by side: two, or one.
+__device__ inline u32 pack(const float *v) {
+    float first = v[0], second = v[IN_WORD - 1];
     u32 two;
 #if __CUDA_ARCH__ >= 800
-    if constexpr (SAME<Element, F16>)
+    if constexpr (SAME<Element, F32>)
+        two = __float_as_uint(first);
+    else if constexpr (SAME<Element, F16>)
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
     else
         asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
@@ -74,45 +81,40 @@ __device__ inline u32 pack(float first, float second) {
 #endif
     return two;
 }
-__device__ inline void unpack(u32 two, float &first, float &second) {
-    if constexpr (SAME<Element, BF16>) {
-        first = __uint_as_float(two << 16);
-        second = __uint_as_float(two & 0xffff0000);
-    } else {
-        first = to_f32(Element{(u16)two});
-        second = to_f32(Element{(u16)(two >> 16)});
-    }
+__device__ inline void unpack(u32 word, float *v) {
+    Words<Element, IN_WORD> words = {word};
+    float values[IN_WORD];
+    words_to_acc(words, values);
+    memcpy(v, values, sizeof values);
 }
 __device__ inline void put_word(u32 to, u32 word) {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
 }
 // >>columns and positions
 
-// Of 32 columns a thread has eight, of 16 that are left four: `first`, of the lane.
-__device__ constexpr int columns_of_run(int width, int step) {
-    return (step / 2 + 1) * 32 <= steps_of(width) * 16 ? 8 : 4;
+// Of 32 columns a thread has eight, of 16 that are left, and of F32, four: `first`, of the lane. Of a layer so many steps have columns in eights.
+__device__ constexpr int steps_in_eights(int width) {
+    return WORDS == 2 ? steps_of(width) / 2 * 2 : 0;
 }
 template <int Width> __device__ inline int first_of_step(int step) {
     int lane = threadIdx.x % 4;
-    return columns_of_run(Width, step) == 8 ? step / 2 * 32 + lane * 8 + step % 2 * 4 : step * 16 + lane * 4;
+    return step < steps_in_eights(Width) ? step / 2 * 32 + lane * 8 + step % 2 * 4 : step * 16 + lane * 4;
 }
 template <int Width> __device__ inline u32 position_of(u32 column) {
-    constexpr u32 wide = steps_of(Width) / 2 * 32;
-    bool is_whole = (int)column < (int)wide;
-    u32 i = is_whole ? column % 32 : column - wide;
-    return is_whole ? column / 32 * 32 + i % 8 / 2 * 8 + i / 8 * 2 + i % 2 : wide + i % 4 / 2 * 8 + i / 4 * 2 + i % 2;
+    constexpr int wide = steps_in_eights(Width) * 16;
+    u32 i = column % 16;
+    return (int)column < wide ? column / 32 * 32 + column % 8 / 2 * 8 + column % 32 / 8 * 2 + i % 2 : column / 16 * 16 + i % 4 / 2 * 8 + i / 4 * 2 + i % 2;
 }
 template <int Width> __device__ inline int column_of(u32 position) {
-    constexpr u32 wide = steps_of(Width) / 2 * 32;
-    bool is_whole = (int)position < (int)wide;
-    u32 i = is_whole ? position % 32 : position - wide;
-    return is_whole ? position / 32 * 32 + i % 8 / 2 * 8 + i / 8 * 2 + i % 2 : wide + i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
+    constexpr int wide = steps_in_eights(Width) * 16;
+    u32 i = position % 16;
+    return (int)position < wide ? position / 32 * 32 + position % 8 / 2 * 8 + position % 32 / 8 * 2 + i % 2 : position / 16 * 16 + i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
 }
 
 // >>rows from and to memory
 
 // Words of a run of Count elements, of which so many exist. Aligned: all do or none, and they lie at a multiple of their size.
-template <bool Aligned, int Count> __device__ inline void read_words(const Element *from, int valid, u32 (&words)[Count / 2]) {
+template <bool Aligned, int Count> __device__ inline void read_words(const Element *from, int valid, u32 (&words)[Count / IN_WORD]) {
     Words<Element, Count> run = {};
     if (Aligned) {
         if (valid > 0)
@@ -122,18 +124,24 @@ template <bool Aligned, int Count> __device__ inline void read_words(const Eleme
     }
     memcpy(words, &run, sizeof words);
 }
-template <bool Aligned, int Count> __device__ inline void write_words(Element *to, int valid, const u32 (&words)[Count / 2]) {
+template <bool Aligned, int Count> __device__ inline void write_words(Element *to, int valid, const u32 (&words)[Count / IN_WORD]) {
+    Words<Element, Count> run;
+    memcpy(&run, words, sizeof run);
     if (Aligned) {
-        Words<Element, Count> run;
-        memcpy(&run, words, sizeof run);
         if (valid > 0)
             *reinterpret_cast<Words<Element, Count> *>(to) = run;
     } else {
+        Run<Element, Count> elements = run_of(run);
 #pragma unroll
         for (int i = 0; i < Count; i++)
             if (i < valid)
-                to[i].bits = (u16)(words[i / 2] >> i % 2 * 16);
+                to[i] = elements.at[i];
     }
+}
+
+// A word of a run that begins in a step, of rows that are 8 apart the i-th.
+template <class A> __device__ inline auto &word_at(A &a, int step, int i, int word) {
+    return a.at[step + word / WORDS][i / 2][word % WORDS / 2][word % 2 * 2 + i % 2];
 }
 
 // The rows of a tile from `row` on, the thread's first, of a matrix that is Width wide. Those that do not exist are zeros. What is read at once is of several
@@ -141,47 +149,46 @@ template <bool Aligned, int Count> __device__ inline void write_words(Element *t
 template <int Width, bool Aligned> __device__ inline void read_rows(const void *x, long long ld, int row, int rows, Fragments &a) {
     u32 zero = (u32)rows >> 31;
 #pragma unroll
-    for (int step = 0; step < steps_of(Width); step += 2) {
-        constexpr int wide = steps_of(Width) / 2 * 2;
-        int column = step < wide ? step * 16 + (int)threadIdx.x % 4 * 8 : step * 16 + (int)threadIdx.x % 4 * 4;
+    for (int step = 0; step < steps_of(Width); step++) {
+        bool in_eights = step < steps_in_eights(Width);
+        int column = first_of_step<Width>(step);
+        if (in_eights && step % 2)
+            continue; // the step before has read it
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS * 2; i++) {
             int valid = row + i * 8 < rows ? Width - column : 0;
             const Element *from = (const Element *)x + (row + i * 8) * ld + column;
-            u32 words[4] = {};
-            if (step < wide) {
+            u32 words[2 * WORDS], four[WORDS] = {};
+            if (in_eights)
                 read_words<Aligned, 8>(from, valid, words);
-            } else {
-                u32 two[2];
-                read_words<Aligned, 4>(from, valid, two);
-                words[0] = two[0];
-                words[1] = two[1];
-            }
+            else
+                read_words<Aligned, 4>(from, valid, four);
 #pragma unroll
-            for (int word = 0; word < (step < wide ? 4 : 2); word++)
-                a.at[step + word / 2][i / 2][i % 2 + word % 2 * 2] = words[word] | zero;
+            for (int word = 0; word < (in_eights ? 2 : 1) * WORDS; word++)
+                word_at(a, step, i, word) = (in_eights ? words[word] : four[word % WORDS]) | zero;
         }
     }
 }
 template <int Width, bool Aligned> __device__ inline void write_rows(void *y, long long ld, int row, int rows, const Fragments &a) {
 #pragma unroll
-    for (int step = 0; step < steps_of(Width); step += 2) {
-        constexpr int wide = steps_of(Width) / 2 * 2;
-        int column = step < wide ? step * 16 + (int)threadIdx.x % 4 * 8 : step * 16 + (int)threadIdx.x % 4 * 4;
+    for (int step = 0; step < steps_of(Width); step++) {
+        bool in_eights = step < steps_in_eights(Width);
+        int column = first_of_step<Width>(step);
+        if (in_eights && step % 2)
+            continue; // the step before has written it
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS * 2; i++) {
             int valid = row + i * 8 < rows ? Width - column : 0;
             Element *to = (Element *)y + (row + i * 8) * ld + column;
-            u32 words[4];
+            u32 words[2 * WORDS], four[WORDS];
 #pragma unroll
-            for (int word = 0; word < (step < wide ? 4 : 2); word++)
-                words[word] = a.at[step + word / 2][i / 2][i % 2 + word % 2 * 2];
-            if (step < wide) {
+            for (int word = 0; word < 2 * WORDS; word++)
+                if (in_eights || word < WORDS)
+                    words[word] = four[word % WORDS] = word_at(a, step, i, word);
+            if (in_eights)
                 write_words<Aligned, 8>(to, valid, words);
-            } else {
-                u32 two[2] = {words[0], words[1]};
-                write_words<Aligned, 4>(to, valid, two);
-            }
+            else
+                write_words<Aligned, 4>(to, valid, four);
         }
     }
 }
@@ -193,16 +200,16 @@ template <int Length> __device__ inline Words<Element> read_weights(const Elemen
     return read_run<NETWORK_W_ALIGNED && Length % 8 == 0>(w + line * Length + column, line < lines ? existing(Length - column) : 0);
 }
 
-// What a thread brings of a layer's weights: of every line of w, or of every two where these are along k, runs of eight elements. Threads side by side
-// have lines that are eight apart, so that what they store goes to several banks.
+// What a thread brings of a layer's weights: of every line of w, or of every two where these are along k and a word has both, runs of eight elements.
+// Threads side by side have lines that are apart, so that what they store goes to several banks.
 template <int Layer> struct Loader {
     static constexpr int K = WIDTHS[Layer], N = WIDTHS[Layer + 1], PAIRS = steps_of(N), LENGTH = TRANSPOSED ? K : N;
-    static constexpr int RUNS = steps_of(LENGTH) * 2, LINES = steps_of(TRANSPOSED ? N : K) * (TRANSPOSED ? 16 : 8); // a line may be two
-    static constexpr int ITEMS = (RUNS * LINES + THREADS - 1) / THREADS, OF_LINE = TRANSPOSED ? 1 : 2;
+    static constexpr int OF_LINE = TRANSPOSED ? 1 : IN_WORD, RUNS = steps_of(LENGTH) * 2, LINES = steps_of(TRANSPOSED ? N : K) * 16 / OF_LINE; // a line may be two
+    static constexpr int ITEMS = (RUNS * LINES + THREADS - 1) / THREADS;
     Words<Element> runs[ITEMS][OF_LINE];
 
     static __device__ inline u32 line_of(u32 item) {
-        constexpr u32 step = TRANSPOSED ? 8 : 4, block = 4 * step, whole = LINES / block * block; // lines apart, and of 32 columns or of k
+        constexpr u32 step = 4 * IN_WORD / OF_LINE, block = 4 * step, whole = LINES / block * block; // lines apart, and of 32 columns or of k, of F32 of 16
         u32 i = item / RUNS;
         return (int)i < (int)whole ? i / block * block + i % 4 * step + i % block / 4 : whole + (i - whole) % 4 * (step / 2) + (i - whole) / 4;
     }
@@ -215,15 +222,17 @@ template <int Layer> struct Loader {
                 runs[i][j] = read_weights<LENGTH>((const Element *)w, item < RUNS * LINES ? (int)line_of(item) * OF_LINE + j : LINES * 2, TRANSPOSED ? N : K, (int)(item % RUNS) * 8);
         }
     }
-    // Of two positions of k, the first even, and one of n.
+    // Of a position of k, of 16 bits two, the first even, and one of n.
     static __device__ constexpr u32 place_of(u32 k, u32 n) {
+        if (IN_WORD == 1)
+            return ((k / 8 * 2 + k % 2) * PAIRS * 2 + n / 8) * 128 + n % 8 * 16 + k % 8 / 2 * 4;
         return (k / 8 * PAIRS * 2 + n / 8) * 128 + n % 8 * 16 + k % 8 * 2;
     }
     // Of a run, in which four columns side by side may be all that a thread has.
     static __device__ inline u32 turn(u32 item, int i) {
-        constexpr u32 whole = steps_of(LENGTH) / 2 * 32;
+        constexpr int whole = steps_in_eights(LENGTH) * 16;
         u32 first = item % RUNS * 8;
-        bool is_whole = steps_of(LENGTH) % 2 == 0 || (int)first < (int)whole;
+        bool is_whole = whole == steps_of(LENGTH) * 16 || (int)first < whole;
         u32 position = position_of<LENGTH>(first), tile = is_whole ? i / 2 : i % 4 / 2, within = is_whole ? i % 2 : i / 4 * 2 + i % 2;
         return position + tile * 8 + within;
     }
@@ -233,14 +242,12 @@ template <int Layer> struct Loader {
             u32 item = threadIdx.x + i * THREADS, line = line_of(item);
             if (item >= RUNS * LINES)
                 break;
-            if constexpr (TRANSPOSED) {
 #pragma unroll
-                for (int j = 0; j < 4; j++)
-                    put_word(to + place_of(turn(item, 2 * j), position_of<N>(line)), runs[i][0].at[j]);
-            } else {
-#pragma unroll
-                for (int j = 0; j < 8; j++)
-                    put_word(to + place_of(position_of<K>(line * 2), turn(item, j)), __byte_perm(runs[i][0].at[j / 2], runs[i][1].at[j / 2], j % 2 ? 0x7632 : 0x5410));
+            for (int j = 0; j < (TRANSPOSED ? WORDS * 2 : 8); j++) {
+                u32 word = runs[i][0].at[OF_LINE == 2 ? j / 2 : j], of_k = TRANSPOSED ? turn(item, j * IN_WORD) : position_of<K>(line * OF_LINE);
+                if constexpr (OF_LINE == 2)
+                    word = __byte_perm(word, runs[i][1].at[j / 2], j % 2 ? 0x7632 : 0x5410);
+                put_word(to + place_of(of_k, TRANSPOSED ? position_of<N>(line) : turn(item, j)), word);
             }
         }
     }
@@ -250,7 +257,7 @@ template <int Layer> struct Loader {
 __device__ constexpr int end_of_group(int first) {
     int words = 0, end = first;
     while (end < LAYERS && (end == first || words <= 64)) {
-        words += steps_of(WIDTHS[end]) * steps_of(WIDTHS[end + 1]) * 128 / THREADS;
+        words += weight_bytes(end) / 4 / THREADS;
         end++;
     }
     return end;
@@ -315,21 +322,21 @@ template <int In, int Out> __device__ inline void sum_products(const Fragments &
     Sums sums;
     begin_sums<Out>(step, bias, sums);
 #pragma unroll
-    for (int k = 0; k < steps_of(In); k++) {
+    for (int k = 0; k < steps_of(In) * PARTS; k++) {
         u32 b[4];
         load_weights<Out, false>(weights, k, step, b);
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS; i++) {
-            multiply_16(Element(), sums.at[i][0], a.at[k][i], b[0], b[1]);
-            multiply_16(Element(), sums.at[i][1], a.at[k][i], b[2], b[3]);
+            multiply_16(Element(), sums.at[i][0], a.at[k / PARTS][i][k % PARTS], b[0], b[1]);
+            multiply_16(Element(), sums.at[i][1], a.at[k / PARTS][i][k % PARTS], b[2], b[3]);
         }
     }
     values_of(sums, v);
 }
 __device__ inline void keep_values(const float (&v)[VALUES], int step, Fragments &a) {
 #pragma unroll
-    for (int i = 0; i < VALUES; i += 2)
-        a.at[step][i / 8][i / 4 % 2 + i % 4 / 2 * 2] = pack(v[i], v[i + 1]);
+    for (int i = 0; i < VALUES; i += IN_WORD)
+        word_at(a, step, i / 4, i % 4 / IN_WORD) = pack(v + i);
 }
 // Columns that do not exist are zeros whatever becomes of those.
 template <int Width> __device__ inline void cut_columns(const Part &part, float (&v)[VALUES]) {

@@ -51,13 +51,13 @@ template <int Width> __device__ inline void put_rows(const Fragments &a, u32 mat
     for (int i = 0; i < ROW_BLOCKS * steps_of(Width); i++)
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            put_word(own_block<Width>(matrix, i / steps_of(Width), i % steps_of(Width)) + j * 128 + threadIdx.x % 32 * 4, a.at[i % steps_of(Width)][i / steps_of(Width)][j]);
+            put_word(own_block<Width>(matrix, i / steps_of(Width), i % steps_of(Width)) + j * 128 + threadIdx.x % 32 * 4, a.at[i % steps_of(Width)][i / steps_of(Width)][0][j]);
 }
 template <int Width> __device__ inline void get_rows(u32 matrix, Fragments &a) {
     __syncwarp(); // other lanes have put them
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS * steps_of(Width); i++)
-        load_matrices<false>(own_block<Width>(matrix, i / steps_of(Width), i % steps_of(Width)) + threadIdx.x % 32 * 16, a.at[i % steps_of(Width)][i / steps_of(Width)]);
+        load_matrices<false>(own_block<Width>(matrix, i / steps_of(Width), i % steps_of(Width)) + threadIdx.x % 32 * 16, a.at[i % steps_of(Width)][i / steps_of(Width)][0]);
 }
 
 // >>layers
@@ -66,7 +66,7 @@ template <int Width> __device__ inline void get_rows(u32 matrix, Fragments &a) {
 __device__ inline void cut_rows(int row, int rows, int step, Fragments &a) {
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS * 4; i++)
-        a.at[step][i / 4][i % 4] &= row + i / 4 * 16 + i % 2 * 8 < rows ? 0xffffffffu : 0;
+        a.at[step][i / 4][0][i % 4] &= row + i / 4 * 16 + i % 2 * 8 < rows ? 0xffffffffu : 0;
 }
 
 // The inputs of all layers behind the Layer-th, whose own is `a`, which becomes that of the last.
@@ -100,8 +100,8 @@ template <int Layer> __device__ inline void differentiate_input(const Fragments 
         load_weights<out, true>(shared + weights_before(Layer), step, k, b);
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS; i++) {
-            multiply_16(Element(), sums.at[i][0], g.at[k][i], b[0], b[2]);
-            multiply_16(Element(), sums.at[i][1], g.at[k][i], b[1], b[3]);
+            multiply_16(Element(), sums.at[i][0], g.at[k][i][0], b[0], b[2]);
+            multiply_16(Element(), sums.at[i][1], g.at[k][i][0], b[1], b[3]);
         }
     }
     values_of(sums, v);
@@ -117,8 +117,8 @@ template <int Behind, int Steps> __device__ inline void wait_for_sums(Sums (&sum
 }
 __device__ inline void unpack_values(const Fragments &a, int step, float (&v)[VALUES]) {
 #pragma unroll
-    for (int i = 0; i < VALUES; i += 2)
-        unpack(a.at[step][i / 8][i / 4 % 2 + i % 4 / 2 * 2], v[i], v[i + 1]);
+    for (int i = 0; i < VALUES; i += IN_WORD)
+        unpack(word_at(a, step, i / 4, i % 4 / IN_WORD), v + i);
 }
 
 // >>sums of dw and dbias

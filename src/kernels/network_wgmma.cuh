@@ -84,7 +84,7 @@ template <int K, int Columns, bool Turned> __device__ inline void begin_products
     pin<steps_of(Columns)>(sums);
 #pragma unroll
     for (int k = 0; k < steps_of(K); k++)
-        pin(a.at[k][0]);
+        pin(a.at[k][0][0]);
     begin_group();
 #pragma unroll
     for (int step = 0; step < steps_of(Columns); step += steps_of_group(step, steps_of(Columns))) {
@@ -92,9 +92,9 @@ template <int K, int Columns, bool Turned> __device__ inline void begin_products
         for (int k = 0; k < steps_of(K); k++) {
             u64 from = b + (k * along_k + step * along) / 8;
             if (steps_of_group(step, steps_of(Columns)) == 4)
-                multiply_64<4, Turned>(Element(), &sums[step], a.at[k][0], from);
+                multiply_64<4, Turned>(Element(), &sums[step], a.at[k][0][0], from);
             else
-                multiply_64<1, Turned>(Element(), &sums[step], a.at[k][0], from);
+                multiply_64<1, Turned>(Element(), &sums[step], a.at[k][0][0], from);
         }
         end_group();
     }

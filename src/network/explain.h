@@ -9,7 +9,7 @@ static void gpi__describe_network_kernel(const gpi__network_plan *network, gemme
     memcpy(details->kernel, kernel->launch.name, sizeof details->kernel);
     details->tile_m = (int)gpi__network_tile(&kernel->shape);
     details->tile_n = (int)gpi__widest(&network->task);
-    details->compute = GEMMEPI_COMPUTE_F32;
+    details->compute = gpi__is_tf32_network(&network->task) ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32;
     details->accumulator = GEMMEPI_F32;
     details->launches = kernel->sums.blocks ? 2 : 1;
     details->route = GEMMEPI_ROUTE_FUSED;

@@ -8,6 +8,7 @@
 #include "task.h"
 
 #define GPI__WIDEST_IN_KERNEL    128
+#define GPI__WIDEST_OF_F32       96
 #define GPI__ROWS_TO_SHARE       512 /* up to so many a block has 16 rows, which its warps share */
 #define GPI__REGISTERS_OF_THREAD 250 /* as gpi__registers_of_backward counts them */
 
@@ -58,6 +59,11 @@ static int gpi__is_plain_network(const gpi__network_task *task) {
     return plain;
 }
 
+/* F32 in twice the registers, as TF32. */
+static int gpi__is_tf32_network(const gpi__network_task *task) {
+    return task->dtype == GEMMEPI_F32 && task->compute == GEMMEPI_COMPUTE_TF32;
+}
+
 /* By wgmma: the more registers functions take, the fewer warps there are. */
 static void gpi__shape_for_wgmma(const gpi__network_task *task, gpi__network_shape *shape) {
     int i, is_wide = gpi__widest(task) > 64, is_plain = gpi__is_plain_network(task), has_formulas = 0;
@@ -74,7 +80,8 @@ static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task, i
     shape.shares = !backward && task->rows <= GPI__ROWS_TO_SHARE;
     if (shape.shares)
         return shape;
-    shape.wgmma = widest > 32 && widest <= (backward ? 64 : 128) && gpi__chip_has(arch, GPI__WGMMA);
+    shape.wgmma = widest > 32 && widest <= (backward ? 64 : 128) && !gpi__is_tf32_network(task) &&
+                  gpi__chip_has(arch, GPI__WGMMA);
     if (shape.wgmma && !backward)
         gpi__shape_for_wgmma(task, &shape);
     if (shape.wgmma)
@@ -85,7 +92,7 @@ static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task, i
         shape.blocks = 2;
     if (!backward && widest <= 64 && !gpi__is_plain_network(task))
         shape.warps = 6;
-    shape.row_blocks = backward ? 1 : 2;
+    shape.row_blocks = backward || gpi__is_tf32_network(task) ? 1 : 2;
     return shape;
 }
 
@@ -97,19 +104,20 @@ static int64_t gpi__network_tile(const gpi__network_shape *shape) {
    of rows, on which it does not depend whether the kernel runs. */
 static int64_t gpi__network_shared(const gpi__network_task *task, int arch) {
     gpi__network_shape shape = gpi__network_shape_of(task, arch);
-    int64_t bytes = 0, rows = gpi__network_tile(&shape) / 16;
+    int64_t bytes = 0, rows = gpi__network_tile(&shape) / 16,
+            block = 256 * (int64_t)gemmepi_dtype_size((gemmepi_dtype)task->dtype);
     int i;
     for (i = 0; i < task->layer_count; i++) {
         int64_t k = gpi__network_steps(gpi__width_at(task, i)),
                 n = gpi__network_steps(gpi__width_at(task, i + 1));
-        bytes += k * n * 512 + (gpi__network_is(task, GEMMEPI_NETWORK_BIAS) ? n * 64 : 0);
-        bytes += gpi__is_network_backward(task) ? k * rows * 512 : 0;
+        bytes += k * n * block + (gpi__network_is(task, GEMMEPI_NETWORK_BIAS) ? n * 64 : 0);
+        bytes += gpi__is_network_backward(task) ? k * rows * block : 0;
     }
     bytes += shape.wgmma && gpi__is_network_backward(task)
                  ? 2048
                  : 0; /* that wgmma reads of columns that there are not */
     return bytes +
-           2 * gpi__network_steps(gpi__widest(task)) * (gpi__is_network_backward(task) ? rows : 1) * 512;
+           2 * gpi__network_steps(gpi__widest(task)) * (gpi__is_network_backward(task) ? rows : 1) * block;
 }
 
 /* Registers of a thread for the sums of a layer's dw, and of dbias: as kernels/network_backward.cu divides them among warps. */
@@ -215,8 +223,10 @@ static int gpi__is_network_faster_by_layers(const gpi__network_task *task) {
    that all rows of the last tile have numbers. */
 static const char *gpi__network_refusal(const gemmepi_context *context, const gpi__network_task *task) {
     int backward = gpi__is_network_backward(task);
-    if (task->dtype != GEMMEPI_F16 && task->dtype != GEMMEPI_BF16)
-        return "the kernel is for F16 and BF16";
+    if (task->dtype != GEMMEPI_F16 && task->dtype != GEMMEPI_BF16 && !gpi__is_tf32_network(task))
+        return "the kernel is for F16, BF16 and F32 with COMPUTE_TF32";
+    if (backward && gpi__is_tf32_network(task))
+        return "the kernel's backward is for F16 and BF16";
     if (!gpi__chip_has(context->arch, task->dtype == GEMMEPI_F16 ? GPI__MMA_F16 : GPI__MMA_SYNC))
         return "the chip has no mma.sync for its type";
     if (task->rows == 0)
@@ -225,6 +235,8 @@ static const char *gpi__network_refusal(const gemmepi_context *context, const gp
         return "it has more than 2^31 - 1025 rows";
     if (gpi__widest(task) > GPI__WIDEST_IN_KERNEL)
         return "a layer, or its input, is wider than 128";
+    if (gpi__is_tf32_network(task) && gpi__widest(task) > GPI__WIDEST_OF_F32)
+        return "a layer, or its input, is wider than 96, in F32";
     if (gpi__network_is(task, GEMMEPI_NETWORK_SAVED))
         return "it has NETWORK_SAVED, where the kernel makes all again";
     if (backward && gpi__network_is(task, GEMMEPI_ACCUMULATE_DX))
@@ -318,7 +330,7 @@ static void gpi__append_both_functions(gpi__text *text, const gpi__network_task 
 }
 
 static int gpi__network_is_exact(const gpi__network_task *task) {
-    int i, exact = 0;
+    int i, exact = task->dtype == GEMMEPI_F32;
     for (i = 0; i < task->layer_count; i++) {
         const gpi__network_layer *layer = &task->layers[i];
         exact |= layer->formula && !layer->formula->placed.formula->is_short;

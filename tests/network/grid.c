@@ -89,6 +89,11 @@ static double in_sums(const network *net) {
     return net->dtype == GEMMEPI_F64 || net->on->is_host ? 1e-15 : ldexp(1, -24);
 }
 
+/* Two factors of a product, of which TF32 has 11 bits. */
+static double in_factors(const network *net) {
+    return net->is_tf32 && !net->on->is_host ? ldexp(1, -9) : 0;
+}
+
 static void forward(const network *net, answer *a) {
     int i, r, j, s;
     double slope;
@@ -107,7 +112,8 @@ static void forward(const network *net, answer *a) {
                 a->v[i][r * n + j] = v;
                 a->y[i + 1][r * n + j] = oracle_round(net->dtype, act(net, i, r, j, v, &slope));
             }
-        sums = (4 + k / 8.0) * in_sums(net) * (gain_of(net, i, 1) * most_of(a->y[i], net->rows * k) + 1);
+        sums = ((4 + k / 8.0) * in_sums(net) + in_factors(net)) *
+               (gain_of(net, i, 1) * most_of(a->y[i], net->rows * k) + 1);
         a->of_y[i + 1] = net->acts[i]->slope * (gain_of(net, i, 1) * a->of_y[i] + sums) +
                          (oracle_roundoff(net->dtype) +
                           ldexp(1, net->dtype >= GEMMEPI_F16 && !net->on->is_host ? -15 : -22) *
@@ -154,7 +160,8 @@ static void check_weights(network *net, const answer *a, int i, double old) {
             for (r = 0; r < net->rows; r++)
                 want += a->y[i][r * k + s] * a->g[r * n + j];
             is_near(&net->dw[i], transposed ? j * k + s : s * n + j, want,
-                    net->rows * (y * a->of_g + g * a->of_y[i] + y * g * in_sums(net)) + u * (fabs(want) + 1),
+                    net->rows * (y * a->of_g + g * a->of_y[i] + y * g * (in_sums(net) + in_factors(net))) +
+                        u * (fabs(want) + 1),
                     "dw", i);
         }
         for (r = 0; r < net->rows; r++)
@@ -191,7 +198,9 @@ static void check_backward(network *net, answer *a) {
         double slope, of_v, dy;
         n = net->width[i];
         dy = most_of(a->before, net->rows * n);
-        of_v = gain_of(net, i, 1) * (a->of_y[i] + 12 * in_sums(net)) + u * most_of(a->v[i], net->rows * n);
+        of_v = gain_of(net, i, 1) *
+                   (a->of_y[i] + 12 * in_sums(net) + in_factors(net) * most_of(a->y[i], net->rows * k)) +
+               u * most_of(a->v[i], net->rows * n);
         for (r = 0; r < net->rows; r++)
             for (j = 0; j < n; j++) {
                 (void)act(net, i, r, j, a->v[i][r * n + j], &slope);
@@ -210,9 +219,9 @@ static void check_backward(network *net, answer *a) {
                     sum += a->g[r * n + j] * weight(net, i, s, j);
                 a->before[r * k + s] = sum;
             }
-        a->of_g =
-            gain_of(net, i, 0) * (a->of_g + most_of(a->g, net->rows * n) * (4 + n / 8.0) * in_sums(net)) +
-            u * most_of(a->before, net->rows * k);
+        a->of_g = gain_of(net, i, 0) * (a->of_g + most_of(a->g, net->rows * n) *
+                                                      ((4 + n / 8.0) * in_sums(net) + in_factors(net))) +
+                  u * most_of(a->before, net->rows * k);
     }
     if (has(net, GEMMEPI_NETWORK_DX))
         check_dx(net, a, has(net, GEMMEPI_ACCUMULATE_DX) ? .25 : 0);
@@ -257,6 +266,7 @@ static void draw(network *net, rng *random, int acts) {
         net->flags &= ~GEMMEPI_ACCUMULATE_DW;
     net->x_ld = rng_one_in(random, 2) ? net->input + 3 : 0;
     net->y_ld = rng_one_in(random, 2) ? net->width[net->count - 1] + 5 : 0;
+    net->is_tf32 = net->dtype == GEMMEPI_F32 && rng_one_in(random, 2);
 }
 
 static void networks_drawn_at_random_are_what_plain_loops_say(void) {
@@ -270,7 +280,7 @@ static void networks_drawn_at_random_are_what_plain_loops_say(void) {
     }
 }
 
-/* Where there is a kernel for them: of 16 bits, with nothing that is by layers alone, and now and then several tiles for a block. */
+/* Where there is a kernel for them: of 16 bits, or forward in F32 as TF32, with nothing that is by layers alone, and now and then several tiles for a block. */
 static void narrow_networks_run_in_one_kernel(void) {
     static const int rows[] = {3, 40, 129, MOST_ROWS};
     static network net;
@@ -278,14 +288,18 @@ static void narrow_networks_run_in_one_kernel(void) {
     int i, j;
     for (i = 0; i < 120; i++) {
         draw(&net, &random, i % 3 ? RELU_IS : 1);
-        net.dtype = net.dtype == GEMMEPI_F64   ? GEMMEPI_F16
-                    : net.dtype == GEMMEPI_F32 ? GEMMEPI_BF16
-                                               : net.dtype;
+        net.dtype = net.dtype == GEMMEPI_F64 ? GEMMEPI_F16 : net.dtype;
+        net.is_tf32 = net.dtype == GEMMEPI_F32;
         net.gradient = i & 1 ? net.dtype : GEMMEPI_F32;
         net.rows = rows[rng_below(&random, 4)];
         net.flags &= ~(GEMMEPI_NETWORK_SAVED | GEMMEPI_ACCUMULATE_DX);
-        for (j = 0; j < net.count; j++)
+        if (net.is_tf32)
+            net.flags &= ~(GEMMEPI_NETWORK_DX | GEMMEPI_NETWORK_DW | GEMMEPI_ACCUMULATE_DW);
+        for (j = 0; j < net.count; j++) {
             net.width[j] = i % 2 ? 8 << rng_below(&random, 4) : net.width[j];
+            net.width[j] =
+                net.is_tf32 && net.width[j] > 64 ? 64 : net.width[j]; /* more is too much for some chips */
+        }
         net.y_ld = net.y_ld ? net.width[net.count - 1] + (i % 3 ? 8 : 5) : 0;
         net.in_one_kernel = 1;
         if (test_takes((uint64_t)i * 2 + 1))
@@ -294,14 +308,14 @@ static void narrow_networks_run_in_one_kernel(void) {
 }
 
 /* Of few rows the kernel has another shape. */
-static void rows_have_the_same_bits_whatever_their_number(void) {
+static void check_fewer_rows(gemmepi_dtype dtype) {
     enum { FEW = 40, OUT = 5 };
     static network net;
     static double y[FEW * OUT];
     int i;
     memset(&net, 0, sizeof net);
-    net.on = here, net.dtype = net.gradient = GEMMEPI_F16, net.rows = MOST_ROWS, net.input = 20,
-    net.count = 3;
+    net.on = here, net.dtype = net.gradient = dtype, net.is_tf32 = dtype == GEMMEPI_F32;
+    net.rows = MOST_ROWS, net.input = 20, net.count = 3;
     net.flags = GEMMEPI_NETWORK_BIAS;
     net.width[0] = 64, net.width[1] = 48, net.width[2] = OUT;
     net.acts[0] = &actions[1], net.acts[1] = &actions[5], net.acts[2] = &actions[4];
@@ -315,6 +329,11 @@ static void rows_have_the_same_bits_whatever_their_number(void) {
     for (i = 0; i < FEW * OUT; i++)
         CHECK(net.y.at[i] == y[i], "element %d is %.9g of few rows, %.9g of many", i, net.y.at[i], y[i]);
     close_network(&net);
+}
+
+static void rows_have_the_same_bits_whatever_their_number(void) {
+    check_fewer_rows(GEMMEPI_F16);
+    check_fewer_rows(GEMMEPI_F32);
 }
 
 /* Small whole numbers, of which no sum is rounded in any type: bends are where they are. */

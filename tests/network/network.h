@@ -26,6 +26,7 @@ typedef struct action {
 typedef struct network {
     test_device *on;
     int in_one_kernel; /* on a GPU */
+    int is_tf32;       /* F32's products */
     int rows, input, count, width[MOST_LAYERS], x_ld, y_ld;
     gemmepi_dtype dtype, gradient;
     uint64_t flags;
@@ -160,6 +161,7 @@ static void open_network(network *net, uint64_t seed, double step) {
     net->desc.rows = net->rows, net->desc.input = net->input, net->desc.layers = net->layers;
     net->desc.layer_count = net->count, net->desc.dtype = net->dtype,
     net->desc.gradient_dtype = net->gradient;
+    net->desc.compute = net->is_tf32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     net->desc.flags = net->flags, net->desc.x_ld = net->x_ld, net->desc.y_ld = net->y_ld;
     net->args.x = net->x.there, net->args.w = net->ws, net->args.y = net->y.there,
     net->args.dy = net->dy.there;

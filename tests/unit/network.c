@@ -317,7 +317,7 @@ static const told tellings[] = {
     {"BATCH_INVARIANT: a row has the same bits", 0, 0, GEMMEPI_F32, 0, 0, 0, GEMMEPI_BATCH_INVARIANT, NULL,
      NULL, 0},
     {"there are no rows", 0, 0, GEMMEPI_F16, -1, 0, 0, 0, NULL, NULL, 0},
-    {"the kernel is for F16 and BF16", 0, 0, GEMMEPI_F32, 0, 0, 0, 0, NULL, NULL, 0},
+    {"the kernel is for F16, BF16 and F32 with COMPUTE_TF32", 0, 0, GEMMEPI_F32, 0, 0, 0, 0, NULL, NULL, 0},
     {"the chip has no mma.sync for its type", 0, 75, GEMMEPI_BF16, 0, 0, 0, 0, NULL, NULL, 0},
     {"a layer, or its input, is wider than 128", 0, 0, GEMMEPI_F16, 0, 0, 129, 0, NULL, NULL, 0},
     {"a layer, or its input, is wider than 128", 0, 0, GEMMEPI_F16, 0, 129, 0, 0, NULL, NULL, 0},
@@ -448,8 +448,51 @@ static void functions_decide_whether_the_kernel_runs(void) {
     nothing_is_left();
 }
 
+/* In F32, but not strictly, and forward. */
+static void f32_runs_in_the_kernel_as_tf32(void) {
+    static const struct {
+        gemmepi_compute compute;
+        int64_t width;
+        int backward, arch;
+        const char *says;
+    } cases[] = {{GEMMEPI_COMPUTE_TF32, 64, 0, 0, in_kernel},
+                 {GEMMEPI_COMPUTE_TF32, 96, 0, 80, in_kernel},
+                 {GEMMEPI_COMPUTE_TF32, 97, 0, 0, "as a layer, or its input, is wider than 96, in F32"},
+                 {GEMMEPI_COMPUTE_TF32, 96, 0, 86,
+                  "are more than a block's shared memory"}, /* 15 + 36 + 36 KB and more */
+                 {GEMMEPI_COMPUTE_TF32, 64, 1, 0, "as the kernel's backward is for F16 and BF16"},
+                 {GEMMEPI_COMPUTE_TF32, 64, 0, 75, "as the chip has no mma.sync for its type"},
+                 {GEMMEPI_COMPUTE_F32, 64, 0, 0, "as the kernel is for F16, BF16 and F32 with COMPUTE_TF32"}};
+    size_t i;
+    int j;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static char text[1 << 16];
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context;
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL;
+        program p;
+        gpu.other_arch = cases[i].arch;
+        context = open_fake(&config);
+        make_program(&p, 0, NULL);
+        p.desc.dtype = GEMMEPI_F32, p.desc.compute = cases[i].compute;
+        for (j = 0; j < LAYERS; j++)
+            p.layers[j].width = cases[i].width;
+        CHECK(plan_program(context, &p, cases[i].backward, &plan) == GEMMEPI_OK &&
+                  gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
+              "%d: %s", (int)i, gemmepi_last_error());
+        gemmepi_plan_explain(plan, text, sizeof text);
+        CHECK(strstr(text, cases[i].says) && details.compute == cases[i].compute, "%d: %s", (int)i, text);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        gpu.other_arch = 0;
+        nothing_is_left();
+    }
+}
+
 int main(void) {
     keep_libraries_open();
+    RUN(f32_runs_in_the_kernel_as_tf32);
     RUN(functions_decide_whether_the_kernel_runs);
     RUN(a_network_runs_in_the_callers_workspace_from_its_exact_size_on);
     RUN(backward_is_two_products_for_each_layer);
