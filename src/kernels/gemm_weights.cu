@@ -110,14 +110,15 @@ __device__ inline void add_octet(const Four (&bytes)[SIXTEENS * 2], const Four (
                 multiply_16(In(), sums[octet][i], weights[i][j], rows[octet].at[j * 2], rows[octet].at[j * 2 + 1]);
 }
 
-// Some of a slice, eight of a lane's k at a time, after which the next ones are the first of its bytes. What is computed in F32 beside what
-// is not goes in a loop, for its registers. a: its line of rows, own_k: where the lane's k begins, left: of k, from there on.
+// Some of a slice, eight of a lane's k at a time, after which the next ones are the first of its bytes. What is computed in F32 where
+// threads have few registers, or beside what is not, goes in a loop. a: its line of rows, own_k: where the lane's k begins, left: of k, from
+// there on.
 template <class Of>
 __device__ inline void add_octets(Four (&bytes)[SIXTEENS * 2], const u8 *a, int own_k, int first, int count, const Of (&of)[2 * SIXTEENS],
                                   int left, Octet (&sums)[OCTETS]) {
     constexpr int WORDS = BITS / 4;
     int eighth = (int)threadIdx.x % 32 / 4;
-#pragma unroll(MADE &&SAME<Of, Of_group> ? 1 : OCTETS_OF_K)
+#pragma unroll((BY_FORM || BLOCKS > 1) && MADE && SAME<Of, Of_group> ? 1 : OCTETS_OF_K)
     for (int i = first; i < first + count; i++) {
         Four rows[OCTETS];
         const u8 *unit = a + place_of_unit<16>(eighth, own_k / 8 + i) * UNIT;
