@@ -64,12 +64,12 @@ static int gpi__is_tf32_network(const gpi__network_task *task) {
     return task->dtype == GEMMEPI_F32 && task->compute == GEMMEPI_COMPUTE_TF32;
 }
 
-/* By wgmma: the more registers functions take, the fewer warps there are. */
+/* By wgmma: the more registers functions take, and addresses of layers whose widths differ, the fewer warps there are. */
 static void gpi__shape_for_wgmma(const gpi__network_task *task, gpi__network_shape *shape) {
-    int i, is_wide = gpi__widest(task) > 64, is_plain = gpi__is_plain_network(task), has_formulas = 0;
+    int i, is_wide = gpi__widest(task) > 64, is_plain = gpi__is_plain_network(task), is_alike = 1;
     for (i = 0; i < task->layer_count; i++)
-        has_formulas |= task->layers[i].formula != NULL;
-    shape->warps = is_wide ? (has_formulas ? 12 : 16) : is_plain ? 12 : 20;
+        is_alike &= !task->layers[i].formula && task->layers[i].width == task->layers[0].inputs;
+    shape->warps = is_wide ? (is_plain || is_alike ? 16 : 12) : is_plain ? 12 : 20;
     shape->blocks = is_plain && !is_wide ? 2 : 1;
 }
 
