@@ -16818,7 +16818,7 @@ static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space 
   int uses_all = space->workspace && space->uses_all;
   size_t used = uses_all ? space->size : needed;
   gemmepi_status status = GEMMEPI_OK;
-  if (used == 0)
+  if (needed == 0 && used == 0)
     return launch(run, NULL, 0, space->stream);
   if (!space->workspace)
     return gpi__launch_in_block(context, space, needed, launch, run);

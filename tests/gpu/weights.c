@@ -223,6 +223,8 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         gemmepi_matmul_args args;
         gemmepi_plan *plan;
         int repetition, differ = 0, failed = 0;
+        if (gpi__weights_shapes[shape].blocks > 1)
+            continue; /* of weights in 4 bits alone: weights_made.c */
         memset(&desc, 0, sizeof desc);
         memset(&args, 0, sizeof args);
         desc.m = M, desc.n = N, desc.k = K;

@@ -101,10 +101,11 @@ static gemmepi_dtype read_dtype(const char *text) {
 }
 
 /* "b [k, n] U4" */
-static int read_stored(const char *text, page_row *r) {
+static int read_stored(const char *text, int is_transposed, page_row *r) {
     char first[8], second[8], dtype[8] = "F32";
     int block;
-    if (sscanf(text, "%c [%7[^,], %7[^]]] %7s", &r->letter, first, second, dtype) < 3)
+    if (sscanf(text, "%c [%7[^,], %7[^]]] %7s", &r->letter, is_transposed ? second : first,
+               is_transposed ? first : second, dtype) < 3)
         return 0;
     r->stored.kind = GEMMEPI_FULL, r->stored.dtype = read_dtype(dtype);
     r->stored.rows = read_extent(first, &r->by_rows, &block);
@@ -340,14 +341,14 @@ static int is_for_gpu(layout way, int row) {
     return way.transposed == row % 2 && way.is_narrow == ((way.order == GEMMEPI_ROW_MAJOR) != row / 2 % 2);
 }
 
-static void run_line(const char *line, int number) {
+static void run_line(const char *line, int is_transposed, int number) {
     static page_row row;
     char text[128];
     const char *at = next_code(line, text, sizeof text);
     loop makes;
     int ways;
     memset(&row, 0, sizeof row);
-    CHECK(read_stored(text, &row), "\"%s\" is no matrix", text);
+    CHECK(read_stored(text, is_transposed, &row), "\"%s\" is no matrix", text);
     at = next_code(at, row.formula, sizeof row.formula);
     while (at && row.count < MOST && (at = next_code(at, text, sizeof text)) != NULL)
         CHECK(read_operand(text, &row, &row.operands[row.count++]), "%s: \"%s\" is no operand", row.formula,
@@ -371,7 +372,7 @@ static void every_text_of_the_page_makes_what_plain_loops_make(void) {
         SKIP("there is no docs/operands.md here");
     while (fgets(line, sizeof line, file))
         if (line[0] == '|' && strstr(line, "| `"))
-            run_line(strstr(line, "| `"), rows++);
+            run_line(strstr(line, "| `"), strstr(line, ".transposed`") != NULL, rows++);
     fclose(file);
     CHECK(rows >= 17, "%d texts", rows);
     for (i = 0; i < LOOPS; i++)

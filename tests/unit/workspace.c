@@ -569,7 +569,11 @@ static void a_layer_runs_in_the_callers_workspace_from_its_exact_size_on(void) {
         CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
                   sentence_has("args.workspace_size"),
               "%d: %s", (int)i, gemmepi_last_error());
-        args.workspace_size++, args.workspace = (char *)args.workspace + 128;
+        args.workspace_size = 0;
+        CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                  sentence_has("args.workspace_size"),
+              "%d, of 0 bytes: %s", (int)i, gemmepi_last_error());
+        args.workspace_size = details.workspace_size, args.workspace = (char *)args.workspace + 128;
         CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_MISALIGNED, "%d: %s", (int)i,
               gemmepi_last_error());
         args.workspace_size = (details.workspace_size / 256 + 2) * 256; /* all of it is the run's */
