@@ -95,23 +95,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_outer(GEMMEPI_PARA
         b[half] = (const In *)params.b.data + item * params.b.stride + (from_column + half * p.n) * (GEMMEPI_B_ROWS ? params.b.ld : 1);
     after_launches_before();
 
-    Epilogue_state state;
-    Of_columns of;
-    Saved saved;
     Acc v[HALVES][RUN] = {};
-    int k = 0;
+    Steps steps;
+    load_steps(params, a, b, 0, valid, steps);
+    // behind those, as what is loaded here may be waited for at once
+    Epilogue_state state = begin_epilogue(p, PLACES_OF(params), item, column, valid);
+    Of_columns of = load_columns(p, item, column, valid);
+    Saved saved;
+    load_saved(p, state, item, row, column, valid, saved);
+    add_steps(params, steps, 0, v);
 #pragma unroll 1
-    do {
-        Steps steps;
+    for (int k = DEEP; k < (int)params.k; k += DEEP) {
         load_steps(params, a, b, k, valid, steps);
-        if (k == 0) { // behind those, as what is loaded here may be waited for at once
-            state = begin_epilogue(p, PLACES_OF(params), item, column, valid);
-            of = load_columns(p, item, column, valid);
-            load_saved(p, state, item, row, column, valid, saved);
-        }
         add_steps(params, steps, k, v);
-        k += DEEP;
-    } while (k < (int)params.k);
+    }
 #pragma unroll
     for (int i = 0; i < HALVES_IN * RUN; i++) // beyond n lies anything
         if (i % RUN >= valid)

@@ -126,11 +126,19 @@ static const char *gpi__weights_varies(const gpi__problem *problem) {
 }
 
 /* Whether two blocks on a multiprocessor, whose threads have 128 registers each, were the faster: of weights that are made of 4 bits, whose
-   groups are no less than what a warp has of k. */
+   groups are no less than what a warp has of k. Operands in F32 take three registers where others take one, those in F16 next to A in BF16
+   two: with more than three the kernel spills. */
 static int gpi__has_two_blocks(const gpi__problem *problem) {
     const gpi__kept_formula *made = gpi__made_b(problem);
-    return made && problem->views[GPI__B].bits == 4 &&
-           (gpi__made_group(made) == 0 || gpi__made_group(made) >= 128);
+    int i, registers = 0;
+    if (!made || problem->views[GPI__B].bits != 4 || (gpi__made_group(made) && gpi__made_group(made) < 128))
+        return 0;
+    for (i = 0; i < made->placed.formula->operand_count; i++) {
+        const gpi__formula_operand *o = &made->placed.formula->operands[i];
+        int is_sum = o->dtype == GEMMEPI_F16 && problem->views[GPI__A].dtype == GEMMEPI_BF16;
+        registers += !gpi__is_copied(o) ? 0 : o->dtype == GEMMEPI_F32 ? 3 : 1 + is_sum;
+    }
+    return registers <= 3;
 }
 
 /* Blocks of a cluster have a run of a tile's columns each, and something to add up. */
