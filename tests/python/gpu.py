@@ -66,10 +66,12 @@ def what_texts_make_of_weights_of_4_bits_is_pytorchs():
         agree(lambda x, bias, s: gemmepi.formula("d = silu(v + bias)", x, stored.t(), bias=bias, b_formula="(b - 8) * s", s=s.t(), blocks={"s": (128, 1)},
                                                  dtypes={"b": api.U4}),
               lambda x, bias, s: F.silu(x @ (numbers * s.t().repeat_interleave(128, 0)) + bias), [draw(m, k), draw(n), scale], 2e-2)
+        gain, fixed = draw(k), draw(m, 1).detach()
+        agree(lambda a, b, gain: gemmepi.formula("d = v", a, b, a_formula="a * rstd * gain", rstd=fixed, gain=gain),
+              lambda a, b, gain: (a * fixed.double() * gain) @ b, [draw(m, k), draw(k, n), gain], 2e-2)
         rows = max(m, 32)  # of one row rstd's gradient is one sum, which may be near zero by itself
-        rstd, gain = draw(rows, 1), draw(k)
         agree(lambda a, b, rstd, gain: gemmepi.formula("d = v", a, b, a_formula="a * rstd * gain", rstd=rstd, gain=gain),
-              lambda a, b, rstd, gain: (a * rstd * gain) @ b, [draw(rows, k), draw(k, n), rstd, gain], 2e-2)
+              lambda a, b, rstd, gain: (a * rstd * gain) @ b, [draw(rows, k), draw(k, n), draw(rows, 1), gain], 2e-2)
 
 
 @fact
