@@ -181,10 +181,10 @@ __device__ inline void begin_products(const u32 (&pairs)[STEPS][4], u64 rows, Oc
 #pragma unroll
         for (int i = 0; i < 4; i++)
             weights[i] = widen_two(In(), pairs[step][i], 0);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        multiply_begin();
         multiply_64(In(), sums, weights, rows + (step / 4 * A_BOX + step % 4 * 32) / 16);
     }
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    multiply_commit();
 }
 
 // A warp's slices of `count` stages, one at least. The next one's pairs are loaded while the tensor cores have this one's.
@@ -210,7 +210,7 @@ __device__ inline void multiply_stages(const Barriers &barriers, int count, Octe
             barrier_wait(barriers.full + ring.stage * 8, ring.parity);
             load_pairs(line + ring.stage * STAGE_BYTES, pairs);
         }
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        multiply_wait<0>();
         pin(sums);
         if (VARIES) {
             add_scaled(sums, scales, totals);
@@ -261,11 +261,11 @@ __device__ inline void make_slice(const Stage &stage, int k_end, const u8 *line,
 
 __device__ inline void begin_made(const Fragments &made, u64 rows, Octet (&sums)[OCTETS]) {
     pin(sums);
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    multiply_begin();
 #pragma unroll
     for (int step = 0; step < STEPS; step++)
         multiply_64(In(), sums, made[step], rows + (step / 4 * A_BOX + step % 4 * 32) / 16);
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    multiply_commit();
 }
 
 // A warp's slices of all stages from k on, one at least.
@@ -279,7 +279,7 @@ __device__ inline void multiply_made_stages(const Barriers &barriers, int k, int
         barrier_wait(barriers.full + ring.stage * 8, ring.parity);
         make_slice({ring.stage * STAGE_BYTES, k}, k_end, line, held, made);
         begin_made(made, descriptor(rows + ring.stage * STAGE_BYTES), totals);
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        multiply_wait<1>();
         if (lane == 0 && before >= 0)
             barrier_arrive_here(barriers.empty + before * 8);
         before = ring.stage;
@@ -294,7 +294,7 @@ __device__ inline void multiply_made_stages(const Barriers &barriers, int k, int
     }
     if (k < k_end)
         go_on(first);
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    multiply_wait<0>();
     pin(totals);
 }
 

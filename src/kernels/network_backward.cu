@@ -112,7 +112,7 @@ template <int Layer> __device__ inline void begin_input_gradients(Fragments &g, 
     begin_products<out, WIDTHS[Layer], true>(g, shared + weights_before(Layer), steps_of(out) * 256, 128, sums);
 }
 template <int Behind, int Steps> __device__ inline void wait_for_sums(Sums (&sums)[Steps]) {
-    wait_for_groups<Behind>();
+    multiply_wait<Behind>();
     pin<Steps>(sums);
 }
 __device__ inline void unpack_values(const Fragments &a, int step, float (&v)[VALUES]) {
@@ -198,13 +198,13 @@ template <int Layer> struct Gradients {
     __device__ inline void begin_add(u32 input, u32 g) {
         u64 a = descriptor(input, 256, 128), b = descriptor(g + column(0) * 512, 256, 128);
         pin_all();
-        begin_group();
+        multiply_begin();
 #pragma unroll
         for (int block = 0; block < TILE_BLOCKS; block++)
 #pragma unroll
             for (int i = 0; i < OWN_ROWS; i++)
                 multiply_64<OWN_COLUMNS>(Element(), sums[i], a + (block * ROWS + i * 4) * 32, b + block * COLUMNS * 32);
-        end_group();
+        multiply_commit();
     }
     __device__ inline void pin_all() {
 #pragma unroll
@@ -295,7 +295,7 @@ __device__ inline void make_gradient(u32 shared, Fragments &a, Fragments &behind
                 values_of(sums[step], v[step]);
             each(step, dy, v[step]);
         }
-        wait_for_groups<0>();
+        multiply_wait<0>();
 #pragma unroll
         for (int step = 0; step < steps_of(out); step++)
             keep_values(v[step], step, g);
@@ -383,7 +383,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_ne
         run_forward<0>(params, row, shared, a);
         run_backward<LAYERS - 1>(params, row, shared, dy, gradients, [] {});
         if constexpr (BY_WGMMA) {
-            wait_for_groups<0>();
+            multiply_wait<0>();
             gradients.pin_all();
         }
     }

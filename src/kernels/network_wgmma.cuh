@@ -1,6 +1,7 @@
 // Products by wgmma, on Hopper: four warps have 64 rows together, what they have of these are A's registers, and the weights lie in shared memory
 // as it reads them. Its sums are with the threads that mma.sync would leave them to.
 #pragma once
+#include "wgmma_groups.cuh"
 
 #define NETWORK_FOUR(step, half) "+f"(sums[step].at[0][half][0]), "+f"(sums[step].at[0][half][1]), "+f"(sums[step].at[0][half][2]), "+f"(sums[step].at[0][half][3])
 #define NETWORK_EIGHT(step) NETWORK_FOUR(step, 0), NETWORK_FOUR(step, 1)
@@ -57,20 +58,6 @@ template <int Count> __device__ inline void pin(Sums *sums) {
     for (int i = 0; i < Count * 2; i++)
         pin(sums[i / 2].at[0][i % 2]);
 }
-// What warps have stored in shared memory is for wgmma, too; a barrier comes behind.
-__device__ inline void show_stores() {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-__device__ inline void begin_group() {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ inline void end_group() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-template <int Left> __device__ inline void wait_for_groups() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
-}
-
 // Of 64 columns at a time there is a group, so that what becomes of the first is computed while the others are multiplied; of 16 of those that are left.
 __device__ constexpr int steps_of_group(int step, int steps) {
     return step + 4 <= steps ? 4 : 1;
@@ -85,7 +72,7 @@ template <int K, int Columns, bool Turned> __device__ inline void begin_products
 #pragma unroll
     for (int k = 0; k < steps_of(K); k++)
         pin(a.at[k][0][0]);
-    begin_group();
+    multiply_begin();
 #pragma unroll
     for (int step = 0; step < steps_of(Columns); step += steps_of_group(step, steps_of(Columns))) {
 #pragma unroll
@@ -96,7 +83,7 @@ template <int K, int Columns, bool Turned> __device__ inline void begin_products
             else
                 multiply_64<1, Turned>(Element(), &sums[step], a.at[k][0][0], from);
         }
-        end_group();
+        multiply_commit();
     }
 }
 // A layer's sums, as sum_products has them. weights, bias: in shared memory.
@@ -110,7 +97,7 @@ template <int In, int Out> __device__ inline void begin_layer(Fragments &a, u32 
 template <int Columns, int Behind, int Step, class Each> __device__ inline void for_products(Sums (&sums)[steps_of(Columns)], Each each) {
     if constexpr (Step < steps_of(Columns)) {
         constexpr int count = steps_of_group(Step, steps_of(Columns)), end = Step + count;
-        wait_for_groups<Behind + groups_of(steps_of(Columns) - end)>();
+        multiply_wait<Behind + groups_of(steps_of(Columns) - end)>();
         pin<count>(&sums[Step]);
 #pragma unroll
         for (int step = Step; step < end; step++)

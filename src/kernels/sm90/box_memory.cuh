@@ -147,7 +147,7 @@ __device__ inline void end_outputs(const gpi__sm90_params &p, Buffers &buffers, 
 #endif
     constexpr int moved_d = COPIES_D ? 0 : OUTPUT_D, moved_aux = COPIES_AUX ? 0 : OUTPUTS - OUTPUT_D;
     if (moved_d || moved_aux)
-        show_to_tma();
+        show_stores();
     __syncwarp();
     if ((moved_d || moved_aux) && is_elected()) {
 #pragma unroll

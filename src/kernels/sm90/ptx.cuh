@@ -2,6 +2,7 @@
 #pragma once
 #include "params.h"
 #include "types.cuh"
+#include "wgmma_groups.cuh"
 
 // >>addresses
 
@@ -122,10 +123,6 @@ __device__ inline void store_output(const gpi__tensor_map &map, u32 from, Box_pl
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
                  "r"(from), "r"(at.column), "r"(row), "r"(at.half), "r"(item)
                  : "memory");
-}
-// What this warp has written to shared memory is seen by TMA behind it.
-__device__ inline void show_to_tma() {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 __device__ inline void commit_stores() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");

@@ -1,6 +1,7 @@
 // wgmma: its operands are as many registers as half of its columns, each named in the text and in the list.
 #pragma once
 #include "sm90/options.cuh"
+#include "wgmma_groups.cuh"
 
 // Columns of an instruction: the tile's, but where registers have two sums of each element no more than 128.
 #if GEMMEPI_PROMOTES && GEMMEPI_TILE_N > 128
@@ -9,18 +10,6 @@
 #define GEMMEPI_COLUMNS GEMMEPI_TILE_N
 #endif
 constexpr int COLUMNS = GEMMEPI_COLUMNS;
-
-// >>order
-
-__device__ inline void multiply_begin() {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ inline void multiply_commit() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-template <int Left> __device__ inline void multiply_wait() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
-}
 
 // >>the instruction
 
