@@ -113,6 +113,11 @@ static problem draw(const kernel *k, uint64_t seed, const gpi__weights_shape *sh
     return p;
 }
 
+/* Shapes with two blocks on a multiprocessor are of weights in 4 bits: weights_made.c. */
+static int is_of_8_bits(int shape) {
+    return gpi__weights_shapes[shape].blocks == 1;
+}
+
 static int shape_here;
 
 static void the_shape_is_within_the_bound(void) {
@@ -130,7 +135,7 @@ static void the_shape_is_within_the_bound(void) {
             gemmepi_plan_destroy(plan);
             runs++;
         }
-    CHECK(runs >= least / 2, "shape %d: %d runs", shape_here, runs);
+    CHECK(runs >= (least + 1) / 2, "shape %d: %d runs", shape_here, runs);
 }
 
 /* Beyond m, n and k lies anything. */
@@ -223,8 +228,8 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         gemmepi_matmul_args args;
         gemmepi_plan *plan;
         int repetition, differ = 0, failed = 0;
-        if (gpi__weights_shapes[shape].blocks > 1)
-            continue; /* of weights in 4 bits alone: weights_made.c */
+        if (!is_of_8_bits(shape))
+            continue;
         memset(&desc, 0, sizeof desc);
         memset(&args, 0, sizeof args);
         desc.m = M, desc.n = N, desc.k = K;
@@ -273,7 +278,7 @@ int main(int argc, char **argv) {
         return test_finish();
     }
     for (shape_here = 0; shape_here < SHAPES; shape_here++)
-        if (only < 0 || only == shape_here) {
+        if ((only < 0 || only == shape_here) && is_of_8_bits(shape_here)) {
             RUN(the_shape_is_within_the_bound);
             RUN(special_values_stay_in_their_rows);
             RUN(every_weight_is_taken_as_it_is);
