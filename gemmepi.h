@@ -469,7 +469,14 @@ typedef uint64_t gemmepi_epilogue;
    Not with ACCUMULATE, and TENSOR not with AMAX_D, because the history has that amax. */
 #define GEMMEPI_FIND_SCALE_D 0x10000000000000ull
 
-/* With FIND_SCALE_D: scales are rounded up to powers of two, so that division by them is exact. */
+/* The same of an a (b) that a formula makes in E4M3 or E5M2, for each row of op(A), each column of op(B): desc.a.scale.mode is OUTER or
+   VECTOR_128 and says which scales, of what the formula makes. They stay in workspace, next to what is multiplied, and args.scale_a is NULL.
+   k runs along the contiguous axis: with ROW_MAJOR a.transposed is 0 and b.transposed 1. What is stored has a scale as an operand of the
+   formula. Not for layers. */
+#define GEMMEPI_FIND_SCALE_A 0x2000000000000000ull
+#define GEMMEPI_FIND_SCALE_B 0x4000000000000000ull
+
+/* With FIND_SCALE_D, FIND_SCALE_A or FIND_SCALE_B: scales are rounded up to powers of two, so that division by them is exact. */
 #define GEMMEPI_POWER_OF_TWO_SCALE 0x20000000000000ull
 
 /* A matrix operand. */
@@ -487,7 +494,8 @@ typedef struct gemmepi_matrix {
     gemmepi_scale scale; /* zero: 1 for every element */
 
     /* a and b of gemmepi_matmul_desc and gemmepi_linear_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
-       rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then */
+       rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then, of what is
+       stored, but with FIND_SCALE_A (FIND_SCALE_B) OUTER or VECTOR_128, of what is multiplied */
     const char *formula;
     gemmepi_dtype compute_dtype; /* 0: dtype where that is F16 or BF16, else what the other operand has (its compute_dtype, if given) where that is F32, F16, BF16 or F64, else BF16 */
 } gemmepi_matrix;
@@ -9383,6 +9391,8 @@ static const gpi__flag_row gpi__flags[] = {
   {GEMMEPI_ACCUMULATE, "ACCUMULATE", GPI__OF_PRODUCT | GPI__OF_ELEMENTWISE},
   {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GPI__OF_PRODUCT | GPI__OF_LAYER | GPI__OF_NETWORK},
   {GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D", GPI__OF_PRODUCT | GPI__OF_LAYER},
+  {GEMMEPI_FIND_SCALE_A, "FIND_SCALE_A", GPI__OF_PRODUCT},
+  {GEMMEPI_FIND_SCALE_B, "FIND_SCALE_B", GPI__OF_PRODUCT},
   {GEMMEPI_POWER_OF_TWO_SCALE, "POWER_OF_TWO_SCALE", GPI__OF_PRODUCT | GPI__OF_LAYER},
   {GEMMEPI_CAST_SCALE, "CAST_SCALE", GPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_Y_SCALE, "CAST_Y_SCALE", GPI__OF_ELEMENTWISE},
@@ -10383,6 +10393,7 @@ typedef struct gpi__grouping {
 typedef struct gpi__made {
   struct gpi__kept_formula *formula; /* whose value is what is stored; NULL: what is stored is multiplied */
   gpi__view view; /* what is multiplied, in workspace */
+  gpi__view scale; /* and its scales, that are found, as view.scale says; dtype 0: none are */
 } gpi__made;
 
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
@@ -10600,7 +10611,9 @@ static void gpi__replace_made(gpi__problem *problem, int i) {
   if (!problem->made[i].formula)
     return;
   problem->views[i] = problem->made[i].view;
-  memset(&problem->views[GPI__SCALE_OF(i)], 0, sizeof problem->views[0]);
+  problem->views[GPI__SCALE_OF(i)] = problem->made[i].scale;
+  if (!problem->found_scale)
+    problem->flags &= ~GEMMEPI_POWER_OF_TWO_SCALE;
   memset(&problem->made[i], 0, sizeof problem->made[0]);
   gpi__list_operands(problem);
 }
@@ -10760,14 +10773,21 @@ static gemmepi_scale_mode gpi__found_mode(const gemmepi_matmul_desc *desc, const
        : mode;
 }
 
-/* What goes with FIND_SCALE_D alone. */
+/* What FIND_SCALE_A, FIND_SCALE_B and FIND_SCALE_D go with, and what goes with them. */
 static gemmepi_status gpi__check_finding(const gemmepi_matmul_desc *desc) {
+  uint64_t made = desc->flags & (GEMMEPI_FIND_SCALE_A | GEMMEPI_FIND_SCALE_B);
+  uint64_t stored =
+    made & ((desc->a.formula ? 0 : GEMMEPI_FIND_SCALE_A) | (desc->b.formula ? 0 : GEMMEPI_FIND_SCALE_B));
+  GPI__INVALID_IF(stored, "desc.flags has %s, but desc.%s.formula is NULL: scales are found of what a formula makes; "
+    "to find those of what is stored, cast it (CAST_Y_SCALE)",
+    gpi__flag(stored)->name, stored & GEMMEPI_FIND_SCALE_A ? "a" : "b");
   GPI__INVALID_IF(desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE,
     "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
     "one scale; give c with its own scale and args.beta");
   if (desc->flags & GEMMEPI_FIND_SCALE_D)
     return GEMMEPI_OK;
-  GPI__INVALID_IF(desc->flags & GEMMEPI_POWER_OF_TWO_SCALE, "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
+  GPI__INVALID_IF(desc->flags & GEMMEPI_POWER_OF_TWO_SCALE && !made,
+    "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D, FIND_SCALE_A or FIND_SCALE_B");
   GPI__INVALID_IF(desc->amax_history, "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
     desc->amax_history, GPI__UNINITIALISED);
   return GEMMEPI_OK;
@@ -11484,6 +11504,30 @@ static gemmepi_dtype gpi__multiplied_dtype(const gemmepi_matmul_desc *desc, int 
        : GEMMEPI_BF16;
 }
 
+/* Whether scales are found of what is made. */
+static int gpi__finds_factor(const gemmepi_matmul_desc *desc, int i) {
+  return (desc->flags & (i == GPI__A ? GEMMEPI_FIND_SCALE_A : GEMMEPI_FIND_SCALE_B)) != 0;
+}
+
+static gemmepi_status gpi__check_finding_factor(const gemmepi_matmul_desc *desc, int i, gemmepi_dtype multiplied) {
+  const char *name = gpi__operand_names[i], *flag = i == GPI__A ? "FIND_SCALE_A" : "FIND_SCALE_B";
+  const gemmepi_matrix *matrix = gpi__factor_of_desc(desc, i);
+  int lines_are_rows = (desc->order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
+  GPI__INVALID_IF(matrix->scale.mode != GEMMEPI_SCALE_OUTER && matrix->scale.mode != GEMMEPI_SCALE_VECTOR_128,
+    "desc.flags has %s, and desc.%s.scale.mode is %s (%d); scales of what a formula makes are "
+    "found for OUTER (2) and VECTOR_128 (3)", flag, name, gpi__scale_mode_name(matrix->scale.mode), (int)matrix->scale.mode);
+  GPI__INVALID_IF(matrix->scale.batch_stride,
+    "desc.%s.scale.batch_stride is %lld with %s, whose scales are in workspace: leave it 0",
+    name, (long long)matrix->scale.batch_stride, flag);
+  GPI__INVALID_IF(!gpi__is_fp8((int)multiplied),
+    "desc.flags has %s, and %s is multiplied in %s; accepted for desc.%s.compute_dtype are E4M3 and E5M2",
+    flag, name, gpi__dtype_name(multiplied), name);
+  GPI__INVALID_IF(lines_are_rows != (i == GPI__A), /* else along k */
+    "desc.flags has %s, and desc.%s.transposed is %d; scales are found along k, which is contiguous where it is %d",
+    flag, name, matrix->transposed, !matrix->transposed);
+  return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__check_made_dtypes(const gemmepi_matmul_desc *desc, int i, gemmepi_dtype multiplied) {
   const char *name = gpi__operand_names[i];
   gemmepi_dtype stored = gpi__stored_dtype(desc, i);
@@ -11496,8 +11540,11 @@ static gemmepi_status gpi__check_made_dtypes(const gemmepi_matmul_desc *desc, in
   GPI__INVALID_IF((stored == GEMMEPI_F64) != (multiplied == GEMMEPI_F64),
     "desc.%s.dtype is %s, and %s is multiplied; F64 goes only with F64", name,
     gpi__dtype(stored)->name, gpi__dtype(multiplied)->name);
+  if (gpi__finds_factor(desc, i))
+    return gpi__check_finding_factor(desc, i, multiplied);
   GPI__INVALID_IF(gpi__factor_of_desc(desc, i)->scale.mode > GEMMEPI_SCALE_TENSOR,
-    "desc.%s.scale.mode is %s (%d) with desc.%s.formula; accepted are NONE and TENSOR: other scales are operands of the formula",
+    "desc.%s.scale.mode is %s (%d) with desc.%s.formula; accepted are NONE and TENSOR: other scales "
+    "are operands of the formula, or found of what it makes (FIND_SCALE_A, FIND_SCALE_B)",
     name, gpi__scale_mode_name(gpi__factor_of_desc(desc, i)->scale.mode), (int)gpi__factor_of_desc(desc, i)->scale.mode, name);
   return GEMMEPI_OK;
 }
@@ -11536,6 +11583,8 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
   gemmepi_matrix matrix = *gpi__factor_of_desc(desc, i);
   int64_t lines = extents[matrix.transposed != 0], length = extents[!matrix.transposed], stride;
   gemmepi_status status;
+  if (gpi__finds_factor(desc, i))
+    matrix.scale.mode = GEMMEPI_SCALE_NONE;
   stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
   if (problem->grouping.groups && i == GPI__B && !matrix.batch_stride && stride > 0) /* one after another */
     matrix.batch_stride = stride;
@@ -11554,10 +11603,16 @@ static int64_t gpi__ld_of_made(int64_t length) {
   return length ? gpi__offset((length + 15) / 16, 16, 0) : 16;
 }
 
+/* The scales that are found of it, one item's after another; of nothing there are none. */
+static void gpi__lay_out_scale(gemmepi_scale_mode mode, int64_t outer, int64_t k, int64_t items, gemmepi_scale *scale) {
+  int64_t count = gpi__offset(outer, mode == GEMMEPI_SCALE_VECTOR_128 ? gpi__blocks_of_128(k) : 1, 0);
+  scale->mode = k ? mode : GEMMEPI_SCALE_NONE;
+  scale->batch_stride = items > 1 && k && count > 0 ? count : 0;
+}
+
 static void gpi__lay_out_made(const gpi__formula_desc *from, int64_t rows, int64_t columns, int64_t items, gemmepi_matrix *made) {
   int64_t lines = from->exchanged ? columns : rows;
   memset(made, 0, sizeof *made);
-  made->dtype = from->d;
   made->ld = gpi__ld_of_made(from->exchanged ? rows : columns);
   made->batch_stride = items > 1 ? gpi__offset(lines ? lines : 1, made->ld, 0) : 0;
   if (made->batch_stride < 0)
@@ -11585,6 +11640,9 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
     items = 1;
   gpi__lay_out_made(from, extents[0], extents[1], items, made);
   made->transposed = gpi__factor_of_desc(desc, i)->transposed;
+  made->dtype = gpi__multiplied_dtype(desc, i);
+  if (gpi__finds_factor(desc, i))
+    gpi__lay_out_scale(gpi__factor_of_desc(desc, i)->scale.mode, extents[i == GPI__B], desc->k, items, &made->scale);
   *along = gpi__stored_length(formula, *along);
   GPI__INVALID_IF(*along < 0, "it makes %d columns of one (rows where that is contiguous), which are not a multiple of that",
     (int)formula->parts);
@@ -11636,9 +11694,10 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
   from.value = gpi__operand_names[i];
   from.result = i == GPI__A ? "op(A)" : "op(B)"; /* as explain prints it */
   from.without_result = from.is_of_operand = 1;
-  from.stored = matrix->scale.mode ? GEMMEPI_DTYPE_DEFAULT : gpi__stored_dtype(desc, i);
+  from.stored =
+    matrix->scale.mode == GEMMEPI_SCALE_TENSOR ? GEMMEPI_DTYPE_DEFAULT : gpi__stored_dtype(desc, i);
   from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
-  from.d = gpi__multiplied_dtype(desc, i);
+  from.d = gpi__finds_factor(desc, i) ? GEMMEPI_F32 : gpi__multiplied_dtype(desc, i);
   from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
   gpi__take_operands(desc, own);
   for (o = 0; o < desc->operand_count; o++) {
@@ -11729,12 +11788,14 @@ static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, con
 static gemmepi_status gpi__put_stored(const gemmepi_matmul_desc *desc, gpi__problem *problem, const gpi__desc_of_made *own) {
   gemmepi_status status;
   int i;
+  problem->flags &= ~(GEMMEPI_FIND_SCALE_A | GEMMEPI_FIND_SCALE_B); /* made has what they say */
   if (problem->exchanged)
     gpi__exchange_made(problem);
   for (i = GPI__A; i <= GPI__B; i++)
     if (problem->made[i].formula) {
       problem->made[i].view = problem->views[i];
       problem->made[i].view.alignment = 256; /* workspace's */
+      problem->made[i].scale = problem->views[GPI__SCALE_OF(i)];
       problem->views[i] = own->stored[problem->exchanged ? !i : i];
       problem->views[GPI__SCALE_OF(i)] = own->scales[problem->exchanged ? !i : i];
     }
@@ -13021,10 +13082,14 @@ static gemmepi_status gpi__unite_found_scales(gpi__problem *problem) {
 
 /* What a text makes of a: of all rows that are stored, once. */
 static gemmepi_status gpi__unite_made(gpi__problem *problem) {
-  gpi__view *view = &problem->made[GPI__A].view;
+  gpi__view *view = &problem->made[GPI__A].view, *scale = &problem->made[GPI__A].scale;
+  gemmepi_status status;
   if (problem->grouping.rows_a) /* of one row the ld was forgotten */
     view->lines = problem->grouping.rows_a, view->ld = gpi__ld_of_made(view->length);
-  return gpi__check_view(view, "a", 1);
+  if (problem->grouping.rows_a && scale->dtype)
+    scale->length = scale->ld = problem->grouping.rows_a;
+  status = gpi__check_view(view, "a", 1);
+  return status || !scale->dtype ? status : gpi__check_view(scale, "a.scale", 1);
 }
 
 static gemmepi_status gpi__unite_views(const gemmepi_grouped_desc *desc, gpi__problem *problem) {
@@ -25572,7 +25637,7 @@ static void gpi__explain_behind_kernel(gpi__text *text, const gpi__product_kerne
 /* A formula that says an epilogue is run as that, by its routes, cuBLASLt's own among them: the problem with the epilogue in the formula's
  place. Gates' gradients, which are faster as formulas, stay such, and where the two would differ all do. */
 
-/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
+/* Scales that are found for D, and of an A or B that a formula makes (which is a D here). Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
  for Hopper, as they store D.
  Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
  one ahead, which makes the scale of this run from the amax of earlier ones, and room for its own. */
@@ -25628,6 +25693,20 @@ static void gpi__point_within(const gpi__problem *problem, void *place, gpi__arg
     pointers[GPI__D] = place;
   }
   pointers[GPI__FOUND_SCALE_D] = pointers[GPI__AMAX_HISTORY] = NULL;
+}
+
+/* A or B that a formula makes, as a D whose scales are found. */
+static gpi__problem gpi__problem_of_found(const gpi__problem *problem, int i) {
+  const gpi__made *made = &problem->made[i];
+  gpi__problem of;
+  memset(&of, 0, sizeof of);
+  of.batch = made->formula->placed.items;
+  of.flags = problem->flags;
+  of.found_scale = made->view.scale;
+  of.views[GPI__D] = made->view;
+  of.views[GPI__D].transposed = 0;
+  of.views[GPI__FOUND_SCALE_D] = made->scale;
+  return of;
 }
 
 /* >>building */
@@ -25703,14 +25782,14 @@ static gemmepi_status gpi__run_history(const gemmepi_context *context, const gpi
   return gpi__launch_kernel(context, &step->launch, &params, "the scale of earlier runs", stream);
 }
 
-/* With OUTER and VECTOR_128, behind it. */
+/* With OUTER and VECTOR_128, behind it: from x in F32 d and its scales. */
 static gemmepi_status gpi__run_quantise(const gemmepi_context *context, const gpi__found_step *step,
-  const gpi__arguments *arguments, void *place, gemmepi_stream stream) {
+  const void *x, void *d, void *scale, gemmepi_stream stream) {
   gpi__quantise_params params = step->params;
-  params.x.data = place;
-  params.d.data = arguments->pointers[GPI__D];
-  params.scale = (float *)arguments->pointers[GPI__FOUND_SCALE_D];
-  return gpi__launch_kernel(context, &step->launch, &params, "scales of d", stream);
+  memcpy(&params.x.data, &x, sizeof x);
+  params.d.data = d;
+  params.scale = (float *)scale;
+  return gpi__launch_kernel(context, &step->launch, &params, "scales that are found", stream);
 }
 
 /* >>what a formula says. Where a function finds what it looks for, it notes what that is of an epilogue. */
@@ -31625,6 +31704,7 @@ typedef struct gpi__around {
   gpi__found_step found;
   gpi__formula_step formula; /* of inside.formula, if it has one */
   gpi__formula_pass made[2]; /* that make A and B of what is stored; used_count 0: none does */
+  gpi__found_step scales[2]; /* that find scales of what they make; no function: none does */
 } gpi__around;
 
 /* What the plan was made for. */
@@ -31656,8 +31736,13 @@ static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *aro
   for (i = GPI__A; i <= GPI__B && !status && gpi__reads_operands(&around->problem); i++) {
     const gpi__made *made = &around->problem.made[i];
     gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
-    if (made->formula && !around->inside.made[i].formula && made->view.bytes)
-      status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
+    if (!made->formula || around->inside.made[i].formula || !made->view.bytes)
+      continue;
+    status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
+    if (!status && made->scale.dtype) {
+      gpi__problem of = gpi__problem_of_found(&around->problem, i);
+      status = gpi__build_found_step(context, &of, &around->scales[i]);
+    }
   }
   return status;
 }
@@ -31699,8 +31784,24 @@ static int gpi__is_better_in_registers(const gemmepi_context *context, const gpi
   return rank < GPI__NEVER && rank < gpi__least_rank(context, &passed) + passes;
 }
 
+/* What is made, the scales that are found of it, and what they are found in. */
+typedef struct gpi__made_sizes {
+  size_t made, scale, f32;
+} gpi__made_sizes;
+
+static gpi__made_sizes gpi__sizes_of_made(const gpi__around *around, int i) {
+  gpi__made_sizes sizes = {0, 0, 0};
+  if (!around->made[i].used_count)
+    return sizes;
+  sizes.made = gpi__round_up((size_t)around->problem.made[i].view.bytes, 256);
+  sizes.scale = gpi__round_up((size_t)around->problem.made[i].scale.bytes, 256);
+  sizes.f32 = gpi__round_up(around->scales[i].bytes, 256);
+  return sizes;
+}
+
 static size_t gpi__bytes_of_made(const gpi__around *around, int i) {
-  return around->made[i].used_count ? (size_t)around->problem.made[i].view.bytes : 0;
+  gpi__made_sizes sizes = gpi__sizes_of_made(around, i);
+  return sizes.made + sizes.scale + sizes.f32;
 }
 
 /* >>the product that makes v */
@@ -31810,8 +31911,7 @@ static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__pro
 
 static size_t gpi__bytes_around(const gpi__around *around) {
   size_t bytes = gpi__round_up(around->found.bytes, 256);
-  bytes += gpi__round_up(gpi__bytes_of_made(around, GPI__A), 256) +
-      gpi__round_up(gpi__bytes_of_made(around, GPI__B), 256);
+  bytes += gpi__bytes_of_made(around, GPI__A) + gpi__bytes_of_made(around, GPI__B);
   bytes += gpi__round_up(around->formula.product_bytes, 256) +
       gpi__round_up(around->formula.pass.state_bytes, 256);
   return bytes;
@@ -32280,28 +32380,39 @@ static void gpi__point_formula(const gpi__kept_formula *kept, const gpi__argumen
   }
 }
 
+/* Runs what makes operand i, in F32 where scales are found of it, and finds them. */
+static gemmepi_status gpi__run_one_made(const gemmepi_context *context, const gpi__around *around, int i,
+  char *place, gpi__arguments *own, gemmepi_stream stream) {
+  gpi__made_sizes sizes = gpi__sizes_of_made(around, i);
+  int finds = around->scales[i].launch.function != NULL;
+  char *scale = place + sizes.made, *f32 = scale + sizes.scale;
+  gpi__formula_pointers pointers;
+  gpi__formula_run run;
+  gemmepi_status status = GEMMEPI_OK;
+  gpi__point_formula(around->problem.made[i].formula, own, &pointers);
+  pointers.operands[GPI__RESULT] = finds ? f32 : place;
+  memset(&run, 0, sizeof run);
+  run.value = own->pointers[i];
+  run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
+  run.operands = pointers.operands;
+  run.scales = pointers.scales;
+  if (around->made[i].used_count)
+    status = gpi__run_formula_pass(context, &around->made[i], &run, stream);
+  own->pointers[i] = place;
+  own->pointers[GPI__SCALE_OF(i)] = finds ? scale : NULL;
+  if (status || !finds)
+    return status;
+  return gpi__run_quantise(context, &around->scales[i], f32, place, scale, stream);
+}
+
 /* Makes the operands that formulas make, and points the product to them. */
 static gemmepi_status gpi__run_made(const gemmepi_context *context, const gpi__around *around,
   const gpi__around_space *at, gpi__arguments *own, gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
   int i;
-  for (i = GPI__A; i <= GPI__B && !status; i++) {
-    gpi__formula_pointers pointers;
-    gpi__formula_run run;
-    if (!around->problem.made[i].formula || around->inside.made[i].formula)
-      continue;
-    gpi__point_formula(around->problem.made[i].formula, own, &pointers);
-    pointers.operands[GPI__RESULT] = at->made[i];
-    memset(&run, 0, sizeof run);
-    run.value = own->pointers[i];
-    run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
-    run.operands = pointers.operands;
-    run.scales = pointers.scales;
-    if (around->made[i].used_count)
-      status = gpi__run_formula_pass(context, &around->made[i], &run, stream);
-    own->pointers[i] = at->made[i];
-    own->pointers[GPI__SCALE_OF(i)] = NULL;
-  }
+  for (i = GPI__A; i <= GPI__B && !status; i++)
+    if (around->problem.made[i].formula && !around->inside.made[i].formula)
+      status = gpi__run_one_made(context, around, i, at->made[i], own, stream);
   return status;
 }
 
@@ -32404,7 +32515,8 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
   if (!status && GPI__FORMULA(&around->inside))
     status = gpi__run_behind_v(context, &around->inside, &around->formula, inside, &at, stream);
   if (!status && around->finds && !is_tensor)
-    status = gpi__run_quantise(context, &around->found, run->arguments, at.found, stream);
+    status = gpi__run_quantise(context, &around->found, at.found, run->arguments->pointers[GPI__D],
+      run->arguments->pointers[GPI__FOUND_SCALE_D], stream);
   return status;
 }
 
@@ -32533,7 +32645,9 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
   of.views[GPI__C] = problem->views[i];
   of.views[GPI__SCALE_C] = problem->views[GPI__SCALE_OF(i)];
   of.views[GPI__D] = problem->made[i].view;
-  of.views[GPI__C].transposed = of.views[GPI__D].transposed = 0;
+  of.views[GPI__D].dtype =
+    placed->formula->operands[GPI__RESULT].dtype; /* F32 where scales are found of it */
+  of.views[GPI__C].transposed = of.views[GPI__D].transposed = of.views[GPI__D].scale = 0;
   own.pointers[GPI__C] = arguments->pointers[i];
   own.pointers[GPI__SCALE_C] = arguments->pointers[GPI__SCALE_OF(i)];
   own.pointers[GPI__D] = made;
@@ -32542,6 +32656,22 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
   own.beta = 1;
   own.uses_c = 1;
   return gpi__host_formula_run(&of, &own, allocator);
+}
+
+/* The same in F32, of which its scales are found, behind it in memory. */
+static gemmepi_status gpi__host_make_scaled(const gpi__problem *problem, int i, const gpi__arguments *arguments,
+  const gemmepi_allocator *allocator, void *made) {
+  gpi__problem of = gpi__problem_of_found(problem, i);
+  float *f32 = (float *)gpi__new(allocator, gpi__bytes_for(of.views[GPI__D].bytes, sizeof(float)));
+  gpi__arguments own = *arguments;
+  gemmepi_status status =
+    f32 ? gpi__host_make(problem, i, arguments, allocator, f32) : GEMMEPI_OUT_OF_MEMORY;
+  own.pointers[GPI__D] = made;
+  own.pointers[GPI__FOUND_SCALE_D] = gpi__past((char *)made, (size_t)of.views[GPI__D].bytes);
+  if (!status)
+    gpi__host_find_scales(&of, &own, NULL, f32);
+  gpi__delete(allocator, f32);
+  return status;
 }
 
 /* The product of operands that are made in memory of the allocator. */
@@ -32553,10 +32683,17 @@ static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__ar
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = GPI__A; i <= GPI__B && !status; i++) {
-    if (!problem->made[i].formula || !problem->made[i].view.bytes || !gpi__reads_operands(problem))
+    const gpi__made *of = &problem->made[i];
+    if (!of->formula || !of->view.bytes || !gpi__reads_operands(problem))
       continue;
-    own.pointers[i] = made[i] = gpi__new(allocator, gpi__bytes_for(problem->made[i].view.bytes, 1));
-    status = made[i] ? gpi__host_make(problem, i, arguments, allocator, made[i]) : GEMMEPI_OUT_OF_MEMORY;
+    own.pointers[i] = made[i] =
+      gpi__new(allocator, gpi__bytes_for(of->view.bytes + of->scale.bytes + 256, 1));
+    if (of->scale.dtype)
+      own.pointers[GPI__SCALE_OF(i)] = gpi__past((char *)made[i], (size_t)of->view.bytes);
+    if (!made[i])
+      status = GEMMEPI_OUT_OF_MEMORY;
+    else
+      status = (of->scale.dtype ? gpi__host_make_scaled : gpi__host_make)(problem, i, arguments, allocator, made[i]);
   }
   if (!status)
     status = gpi__run_on_host(&product, &own, lists, allocator);
@@ -32668,6 +32805,15 @@ static gemmepi_route gpi__told_route(const gpi__matmul_plan *plan) {
 
 /* >>as a struct */
 
+/* What makes operands, and finds their scales. */
+static void gpi__describe_made(const gpi__around *around, gemmepi_plan_details *details) {
+  int i;
+  for (i = GPI__A; i <= GPI__B; i++) {
+    gpi__describe_formula_pass(&around->made[i], details);
+    details->launches += around->scales[i].launch.function != NULL;
+  }
+}
+
 /* The product's kernel, else what is launched instead; and all launches. */
 static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
   const gpi__matmul_plan *current = gpi__current_plan(plan);
@@ -32677,8 +32823,7 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
   if (!around)
     return;
   gpi__describe_formula_pass(&around->formula.pass, details);
-  gpi__describe_formula_pass(&around->made[0], details);
-  gpi__describe_formula_pass(&around->made[1], details);
+  gpi__describe_made(around, details);
   details->launches += around->finds;
 }
 
@@ -32798,8 +32943,12 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
   if (problem->formula)
     gpi__explain_formula(text, problem, problem->formula);
   for (operand = GPI__A; operand <= GPI__B; operand++)
-    if (problem->made[operand].formula)
+    if (problem->made[operand].formula) {
       gpi__explain_formula(text, problem, problem->made[operand].formula);
+      if (problem->made[operand].scale.dtype)
+        gpi__append(text, "  %-9s %s, %s, found\n", gpi__argument_name(problem, operand),
+          gpi__type(problem->made[operand].view.dtype), gpi__scale_names[problem->made[operand].view.scale]);
+    }
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
@@ -32928,14 +33077,23 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
   }
 }
 
+/* The launch that finds scales of what is called name. */
+static void gpi__explain_quantise(gpi__text *text, const gpi__launch *launch, const char *name) {
+  gpi__append(text, "  %s: %s and its scales, %u blocks of %u threads\n", launch->name, name, launch->blocks, launch->threads_x);
+}
+
 /* The passes that make operands. */
 static void gpi__explain_made(gpi__text *text, const gpi__around *around) {
   int i;
   for (i = GPI__A; i <= GPI__B; i++)
     if (around->made[i].used_count) {
-      gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
-        gpi__type(around->problem.made[i].view.dtype));
+      const gpi__view *made = &around->problem.made[i].view;
+      const gpi__launch *scales = &around->scales[i].launch;
+      const char *name = gpi__argument_name(&around->problem, i);
+      gpi__append(text, "  %s in %s, into workspace:\n", name, gpi__type(scales->function ? GEMMEPI_F32 : made->dtype));
       gpi__explain_formula_pass(text, &around->made[i], "");
+      if (scales->function)
+        gpi__explain_quantise(text, scales, name);
     }
 }
 
@@ -32959,7 +33117,7 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
   if (around && GPI__FORMULA(&around->inside))
     gpi__explain_formula_pass(text, &around->formula.pass, "");
   if (finds && !is_tensor)
-    gpi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks, finds->threads_x);
+    gpi__explain_quantise(text, finds, "d");
 }
 
 static void gpi__explain_matmul(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
@@ -35337,14 +35495,13 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 
 static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details *details) {
   const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
-  int i;
   details->route = plan->route;
   if (plan->route == GEMMEPI_ROUTE_FUSED || plan->route == GEMMEPI_ROUTE_PLAIN) {
     gpi__describe_product_kernel(&plan->problem, &plan->built.kernel, details);
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
         (plan->maps.function != NULL) + (plan->sums.function != NULL);
-    for (i = GPI__A; i <= GPI__B && plan->around; i++)
-      gpi__describe_formula_pass(&plan->around->made[i], details);
+    if (plan->around)
+      gpi__describe_made(plan->around, details);
   }
   details->bit_stable = !plan->tuned.is_measured;
   gpi__describe_tuned(&plan->tuned, details);

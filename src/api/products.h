@@ -218,7 +218,14 @@ typedef uint64_t gemmepi_epilogue;
    Not with ACCUMULATE, and TENSOR not with AMAX_D, because the history has that amax. */
 #define GEMMEPI_FIND_SCALE_D 0x10000000000000ull
 
-/* With FIND_SCALE_D: scales are rounded up to powers of two, so that division by them is exact. */
+/* The same of an a (b) that a formula makes in E4M3 or E5M2, for each row of op(A), each column of op(B): desc.a.scale.mode is OUTER or
+   VECTOR_128 and says which scales, of what the formula makes. They stay in workspace, next to what is multiplied, and args.scale_a is NULL.
+   k runs along the contiguous axis: with ROW_MAJOR a.transposed is 0 and b.transposed 1. What is stored has a scale as an operand of the
+   formula. Not for layers. */
+#define GEMMEPI_FIND_SCALE_A 0x2000000000000000ull
+#define GEMMEPI_FIND_SCALE_B 0x4000000000000000ull
+
+/* With FIND_SCALE_D, FIND_SCALE_A or FIND_SCALE_B: scales are rounded up to powers of two, so that division by them is exact. */
 #define GEMMEPI_POWER_OF_TWO_SCALE 0x20000000000000ull
 
 /* A matrix operand. */
@@ -236,7 +243,8 @@ typedef struct gemmepi_matrix {
     gemmepi_scale scale; /* zero: 1 for every element */
 
     /* a and b of gemmepi_matmul_desc and gemmepi_linear_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
-       rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then */
+       rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then, of what is
+       stored, but with FIND_SCALE_A (FIND_SCALE_B) OUTER or VECTOR_128, of what is multiplied */
     const char *formula;
     gemmepi_dtype compute_dtype; /* 0: dtype where that is F16 or BF16, else what the other operand has (its compute_dtype, if given) where that is F32, F16, BF16 or F64, else BF16 */
 } gemmepi_matrix;

@@ -292,10 +292,14 @@ static gemmepi_status gpi__unite_found_scales(gpi__problem *problem) {
 
 /* What a text makes of a: of all rows that are stored, once. */
 static gemmepi_status gpi__unite_made(gpi__problem *problem) {
-    gpi__view *view = &problem->made[GPI__A].view;
+    gpi__view *view = &problem->made[GPI__A].view, *scale = &problem->made[GPI__A].scale;
+    gemmepi_status status;
     if (problem->grouping.rows_a) /* of one row the ld was forgotten */
         view->lines = problem->grouping.rows_a, view->ld = gpi__ld_of_made(view->length);
-    return gpi__check_view(view, "a", 1);
+    if (problem->grouping.rows_a && scale->dtype)
+        scale->length = scale->ld = problem->grouping.rows_a;
+    status = gpi__check_view(view, "a", 1);
+    return status || !scale->dtype ? status : gpi__check_view(scale, "a.scale", 1);
 }
 
 static gemmepi_status gpi__unite_views(const gemmepi_grouped_desc *desc, gpi__problem *problem) {

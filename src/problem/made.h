@@ -38,6 +38,36 @@ static gemmepi_dtype gpi__multiplied_dtype(const gemmepi_matmul_desc *desc, int 
                : GEMMEPI_BF16;
 }
 
+/* Whether scales are found of what is made. */
+static int gpi__finds_factor(const gemmepi_matmul_desc *desc, int i) {
+    return (desc->flags & (i == GPI__A ? GEMMEPI_FIND_SCALE_A : GEMMEPI_FIND_SCALE_B)) != 0;
+}
+
+static gemmepi_status gpi__check_finding_factor(const gemmepi_matmul_desc *desc, int i,
+                                                gemmepi_dtype multiplied) {
+    const char *name = gpi__operand_names[i], *flag = i == GPI__A ? "FIND_SCALE_A" : "FIND_SCALE_B";
+    const gemmepi_matrix *matrix = gpi__factor_of_desc(desc, i);
+    int lines_are_rows = (desc->order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
+    GPI__INVALID_IF(
+        matrix->scale.mode != GEMMEPI_SCALE_OUTER && matrix->scale.mode != GEMMEPI_SCALE_VECTOR_128,
+        "desc.flags has %s, and desc.%s.scale.mode is %s (%d); scales of what a formula makes are "
+        "found for OUTER (2) and VECTOR_128 (3)",
+        flag, name, gpi__scale_mode_name(matrix->scale.mode), (int)matrix->scale.mode);
+    GPI__INVALID_IF(matrix->scale.batch_stride,
+                    "desc.%s.scale.batch_stride is %lld with %s, whose scales are in workspace: leave it 0",
+                    name, (long long)matrix->scale.batch_stride, flag);
+    GPI__INVALID_IF(
+        !gpi__is_fp8((int)multiplied),
+        "desc.flags has %s, and %s is multiplied in %s; accepted for desc.%s.compute_dtype are E4M3 "
+        "and E5M2",
+        flag, name, gpi__dtype_name(multiplied), name);
+    GPI__INVALID_IF(lines_are_rows != (i == GPI__A), /* else along k */
+                    "desc.flags has %s, and desc.%s.transposed is %d; scales are found along k, which is "
+                    "contiguous where it is %d",
+                    flag, name, matrix->transposed, !matrix->transposed);
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__check_made_dtypes(const gemmepi_matmul_desc *desc, int i,
                                              gemmepi_dtype multiplied) {
     const char *name = gpi__operand_names[i];
@@ -52,10 +82,12 @@ static gemmepi_status gpi__check_made_dtypes(const gemmepi_matmul_desc *desc, in
     GPI__INVALID_IF((stored == GEMMEPI_F64) != (multiplied == GEMMEPI_F64),
                     "desc.%s.dtype is %s, and %s is multiplied; F64 goes only with F64", name,
                     gpi__dtype(stored)->name, gpi__dtype(multiplied)->name);
+    if (gpi__finds_factor(desc, i))
+        return gpi__check_finding_factor(desc, i, multiplied);
     GPI__INVALID_IF(
         gpi__factor_of_desc(desc, i)->scale.mode > GEMMEPI_SCALE_TENSOR,
         "desc.%s.scale.mode is %s (%d) with desc.%s.formula; accepted are NONE and TENSOR: other scales "
-        "are operands of the formula",
+        "are operands of the formula, or found of what it makes (FIND_SCALE_A, FIND_SCALE_B)",
         name, gpi__scale_mode_name(gpi__factor_of_desc(desc, i)->scale.mode),
         (int)gpi__factor_of_desc(desc, i)->scale.mode, name);
     return GEMMEPI_OK;
@@ -95,6 +127,8 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
     gemmepi_matrix matrix = *gpi__factor_of_desc(desc, i);
     int64_t lines = extents[matrix.transposed != 0], length = extents[!matrix.transposed], stride;
     gemmepi_status status;
+    if (gpi__finds_factor(desc, i))
+        matrix.scale.mode = GEMMEPI_SCALE_NONE;
     stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
     if (problem->grouping.groups && i == GPI__B && !matrix.batch_stride && stride > 0) /* one after another */
         matrix.batch_stride = stride;
@@ -114,11 +148,18 @@ static int64_t gpi__ld_of_made(int64_t length) {
     return length ? gpi__offset((length + 15) / 16, 16, 0) : 16;
 }
 
+/* The scales that are found of it, one item's after another; of nothing there are none. */
+static void gpi__lay_out_scale(gemmepi_scale_mode mode, int64_t outer, int64_t k, int64_t items,
+                               gemmepi_scale *scale) {
+    int64_t count = gpi__offset(outer, mode == GEMMEPI_SCALE_VECTOR_128 ? gpi__blocks_of_128(k) : 1, 0);
+    scale->mode = k ? mode : GEMMEPI_SCALE_NONE;
+    scale->batch_stride = items > 1 && k && count > 0 ? count : 0;
+}
+
 static void gpi__lay_out_made(const gpi__formula_desc *from, int64_t rows, int64_t columns, int64_t items,
                               gemmepi_matrix *made) {
     int64_t lines = from->exchanged ? columns : rows;
     memset(made, 0, sizeof *made);
-    made->dtype = from->d;
     made->ld = gpi__ld_of_made(from->exchanged ? rows : columns);
     made->batch_stride = items > 1 ? gpi__offset(lines ? lines : 1, made->ld, 0) : 0;
     if (made->batch_stride < 0)
@@ -149,6 +190,10 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
         items = 1;
     gpi__lay_out_made(from, extents[0], extents[1], items, made);
     made->transposed = gpi__factor_of_desc(desc, i)->transposed;
+    made->dtype = gpi__multiplied_dtype(desc, i);
+    if (gpi__finds_factor(desc, i))
+        gpi__lay_out_scale(gpi__factor_of_desc(desc, i)->scale.mode, extents[i == GPI__B], desc->k, items,
+                           &made->scale);
     *along = gpi__stored_length(formula, *along);
     GPI__INVALID_IF(
         *along < 0,
@@ -203,9 +248,10 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
     from.value = gpi__operand_names[i];
     from.result = i == GPI__A ? "op(A)" : "op(B)"; /* as explain prints it */
     from.without_result = from.is_of_operand = 1;
-    from.stored = matrix->scale.mode ? GEMMEPI_DTYPE_DEFAULT : gpi__stored_dtype(desc, i);
+    from.stored =
+        matrix->scale.mode == GEMMEPI_SCALE_TENSOR ? GEMMEPI_DTYPE_DEFAULT : gpi__stored_dtype(desc, i);
     from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
-    from.d = gpi__multiplied_dtype(desc, i);
+    from.d = gpi__finds_factor(desc, i) ? GEMMEPI_F32 : gpi__multiplied_dtype(desc, i);
     from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     gpi__take_operands(desc, own);
     for (o = 0; o < desc->operand_count; o++) {
@@ -300,12 +346,14 @@ static gemmepi_status gpi__put_stored(const gemmepi_matmul_desc *desc, gpi__prob
                                       const gpi__desc_of_made *own) {
     gemmepi_status status;
     int i;
+    problem->flags &= ~(GEMMEPI_FIND_SCALE_A | GEMMEPI_FIND_SCALE_B); /* made has what they say */
     if (problem->exchanged)
         gpi__exchange_made(problem);
     for (i = GPI__A; i <= GPI__B; i++)
         if (problem->made[i].formula) {
             problem->made[i].view = problem->views[i];
             problem->made[i].view.alignment = 256; /* workspace's */
+            problem->made[i].scale = problem->views[GPI__SCALE_OF(i)];
             problem->views[i] = own->stored[problem->exchanged ? !i : i];
             problem->views[GPI__SCALE_OF(i)] = own->scales[problem->exchanged ? !i : i];
         }

@@ -66,6 +66,7 @@ typedef struct gpi__grouping {
 typedef struct gpi__made {
     struct gpi__kept_formula *formula; /* whose value is what is stored; NULL: what is stored is multiplied */
     gpi__view view;                    /* what is multiplied, in workspace */
+    gpi__view scale; /* and its scales, that are found, as view.scale says; dtype 0: none are */
 } gpi__made;
 
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
@@ -283,7 +284,9 @@ static void gpi__replace_made(gpi__problem *problem, int i) {
     if (!problem->made[i].formula)
         return;
     problem->views[i] = problem->made[i].view;
-    memset(&problem->views[GPI__SCALE_OF(i)], 0, sizeof problem->views[0]);
+    problem->views[GPI__SCALE_OF(i)] = problem->made[i].scale;
+    if (!problem->found_scale)
+        problem->flags &= ~GEMMEPI_POWER_OF_TWO_SCALE;
     memset(&problem->made[i], 0, sizeof problem->made[0]);
     gpi__list_operands(problem);
 }

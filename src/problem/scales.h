@@ -127,15 +127,24 @@ static gemmepi_scale_mode gpi__found_mode(const gemmepi_matmul_desc *desc, const
                : mode;
 }
 
-/* What goes with FIND_SCALE_D alone. */
+/* What FIND_SCALE_A, FIND_SCALE_B and FIND_SCALE_D go with, and what goes with them. */
 static gemmepi_status gpi__check_finding(const gemmepi_matmul_desc *desc) {
+    uint64_t made = desc->flags & (GEMMEPI_FIND_SCALE_A | GEMMEPI_FIND_SCALE_B);
+    uint64_t stored =
+        made & ((desc->a.formula ? 0 : GEMMEPI_FIND_SCALE_A) | (desc->b.formula ? 0 : GEMMEPI_FIND_SCALE_B));
+    GPI__INVALID_IF(
+        stored,
+        "desc.flags has %s, but desc.%s.formula is NULL: scales are found of what a formula makes; "
+        "to find those of what is stored, cast it (CAST_Y_SCALE)",
+        gpi__flag(stored)->name, stored & GEMMEPI_FIND_SCALE_A ? "a" : "b");
     GPI__INVALID_IF(desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE,
                     "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
                     "one scale; give c with its own scale and args.beta");
     if (desc->flags & GEMMEPI_FIND_SCALE_D)
         return GEMMEPI_OK;
-    GPI__INVALID_IF(desc->flags & GEMMEPI_POWER_OF_TWO_SCALE,
-                    "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
+    GPI__INVALID_IF(
+        desc->flags & GEMMEPI_POWER_OF_TWO_SCALE && !made,
+        "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D, FIND_SCALE_A or FIND_SCALE_B");
     GPI__INVALID_IF(desc->amax_history,
                     "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
                     desc->amax_history, GPI__UNINITIALISED);

@@ -23,6 +23,7 @@ typedef struct gpi__around {
     gpi__found_step found;
     gpi__formula_step formula; /* of inside.formula, if it has one */
     gpi__formula_pass made[2]; /* that make A and B of what is stored; used_count 0: none does */
+    gpi__found_step scales[2]; /* that find scales of what they make; no function: none does */
 } gpi__around;
 
 /* What the plan was made for. */
@@ -54,8 +55,13 @@ static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *aro
     for (i = GPI__A; i <= GPI__B && !status && gpi__reads_operands(&around->problem); i++) {
         const gpi__made *made = &around->problem.made[i];
         gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
-        if (made->formula && !around->inside.made[i].formula && made->view.bytes)
-            status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
+        if (!made->formula || around->inside.made[i].formula || !made->view.bytes)
+            continue;
+        status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
+        if (!status && made->scale.dtype) {
+            gpi__problem of = gpi__problem_of_found(&around->problem, i);
+            status = gpi__build_found_step(context, &of, &around->scales[i]);
+        }
     }
     return status;
 }
@@ -97,8 +103,24 @@ static int gpi__is_better_in_registers(const gemmepi_context *context, const gpi
     return rank < GPI__NEVER && rank < gpi__least_rank(context, &passed) + passes;
 }
 
+/* What is made, the scales that are found of it, and what they are found in. */
+typedef struct gpi__made_sizes {
+    size_t made, scale, f32;
+} gpi__made_sizes;
+
+static gpi__made_sizes gpi__sizes_of_made(const gpi__around *around, int i) {
+    gpi__made_sizes sizes = {0, 0, 0};
+    if (!around->made[i].used_count)
+        return sizes;
+    sizes.made = gpi__round_up((size_t)around->problem.made[i].view.bytes, 256);
+    sizes.scale = gpi__round_up((size_t)around->problem.made[i].scale.bytes, 256);
+    sizes.f32 = gpi__round_up(around->scales[i].bytes, 256);
+    return sizes;
+}
+
 static size_t gpi__bytes_of_made(const gpi__around *around, int i) {
-    return around->made[i].used_count ? (size_t)around->problem.made[i].view.bytes : 0;
+    gpi__made_sizes sizes = gpi__sizes_of_made(around, i);
+    return sizes.made + sizes.scale + sizes.f32;
 }
 
 /* >>the product that makes v */
@@ -211,8 +233,7 @@ static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__pro
 
 static size_t gpi__bytes_around(const gpi__around *around) {
     size_t bytes = gpi__round_up(around->found.bytes, 256);
-    bytes += gpi__round_up(gpi__bytes_of_made(around, GPI__A), 256) +
-             gpi__round_up(gpi__bytes_of_made(around, GPI__B), 256);
+    bytes += gpi__bytes_of_made(around, GPI__A) + gpi__bytes_of_made(around, GPI__B);
     bytes += gpi__round_up(around->formula.product_bytes, 256) +
              gpi__round_up(around->formula.pass.state_bytes, 256);
     return bytes;

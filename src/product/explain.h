@@ -35,6 +35,15 @@ static gemmepi_route gpi__told_route(const gpi__matmul_plan *plan) {
 
 /* >>as a struct */
 
+/* What makes operands, and finds their scales. */
+static void gpi__describe_made(const gpi__around *around, gemmepi_plan_details *details) {
+    int i;
+    for (i = GPI__A; i <= GPI__B; i++) {
+        gpi__describe_formula_pass(&around->made[i], details);
+        details->launches += around->scales[i].launch.function != NULL;
+    }
+}
+
 /* The product's kernel, else what is launched instead; and all launches. */
 static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
     const gpi__matmul_plan *current = gpi__current_plan(plan);
@@ -44,8 +53,7 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
     if (!around)
         return;
     gpi__describe_formula_pass(&around->formula.pass, details);
-    gpi__describe_formula_pass(&around->made[0], details);
-    gpi__describe_formula_pass(&around->made[1], details);
+    gpi__describe_made(around, details);
     details->launches += around->finds;
 }
 
@@ -175,8 +183,13 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
     if (problem->formula)
         gpi__explain_formula(text, problem, problem->formula);
     for (operand = GPI__A; operand <= GPI__B; operand++)
-        if (problem->made[operand].formula)
+        if (problem->made[operand].formula) {
             gpi__explain_formula(text, problem, problem->made[operand].formula);
+            if (problem->made[operand].scale.dtype)
+                gpi__append(text, "  %-9s %s, %s, found\n", gpi__argument_name(problem, operand),
+                            gpi__type(problem->made[operand].view.dtype),
+                            gpi__scale_names[problem->made[operand].view.scale]);
+        }
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
@@ -312,14 +325,25 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
     }
 }
 
+/* The launch that finds scales of what is called name. */
+static void gpi__explain_quantise(gpi__text *text, const gpi__launch *launch, const char *name) {
+    gpi__append(text, "  %s: %s and its scales, %u blocks of %u threads\n", launch->name, name,
+                launch->blocks, launch->threads_x);
+}
+
 /* The passes that make operands. */
 static void gpi__explain_made(gpi__text *text, const gpi__around *around) {
     int i;
     for (i = GPI__A; i <= GPI__B; i++)
         if (around->made[i].used_count) {
-            gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
-                        gpi__type(around->problem.made[i].view.dtype));
+            const gpi__view *made = &around->problem.made[i].view;
+            const gpi__launch *scales = &around->scales[i].launch;
+            const char *name = gpi__argument_name(&around->problem, i);
+            gpi__append(text, "  %s in %s, into workspace:\n", name,
+                        gpi__type(scales->function ? GEMMEPI_F32 : made->dtype));
             gpi__explain_formula_pass(text, &around->made[i], "");
+            if (scales->function)
+                gpi__explain_quantise(text, scales, name);
         }
 }
 
@@ -344,8 +368,7 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
     if (around && GPI__FORMULA(&around->inside))
         gpi__explain_formula_pass(text, &around->formula.pass, "");
     if (finds && !is_tensor)
-        gpi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks,
-                    finds->threads_x);
+        gpi__explain_quantise(text, finds, "d");
 }
 
 static void gpi__explain_matmul(gpi__text *text, const gemmepi_plan *base,

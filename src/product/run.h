@@ -67,7 +67,8 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
     if (!status && GPI__FORMULA(&around->inside))
         status = gpi__run_behind_v(context, &around->inside, &around->formula, inside, &at, stream);
     if (!status && around->finds && !is_tensor)
-        status = gpi__run_quantise(context, &around->found, run->arguments, at.found, stream);
+        status = gpi__run_quantise(context, &around->found, at.found, run->arguments->pointers[GPI__D],
+                                   run->arguments->pointers[GPI__FOUND_SCALE_D], stream);
     return status;
 }
 
@@ -204,7 +205,9 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
     of.views[GPI__C] = problem->views[i];
     of.views[GPI__SCALE_C] = problem->views[GPI__SCALE_OF(i)];
     of.views[GPI__D] = problem->made[i].view;
-    of.views[GPI__C].transposed = of.views[GPI__D].transposed = 0;
+    of.views[GPI__D].dtype =
+        placed->formula->operands[GPI__RESULT].dtype; /* F32 where scales are found of it */
+    of.views[GPI__C].transposed = of.views[GPI__D].transposed = of.views[GPI__D].scale = 0;
     own.pointers[GPI__C] = arguments->pointers[i];
     own.pointers[GPI__SCALE_C] = arguments->pointers[GPI__SCALE_OF(i)];
     own.pointers[GPI__D] = made;
@@ -213,6 +216,23 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
     own.beta = 1;
     own.uses_c = 1;
     return gpi__host_formula_run(&of, &own, allocator);
+}
+
+/* The same in F32, of which its scales are found, behind it in memory. */
+static gemmepi_status gpi__host_make_scaled(const gpi__problem *problem, int i,
+                                            const gpi__arguments *arguments,
+                                            const gemmepi_allocator *allocator, void *made) {
+    gpi__problem of = gpi__problem_of_found(problem, i);
+    float *f32 = (float *)gpi__new(allocator, gpi__bytes_for(of.views[GPI__D].bytes, sizeof(float)));
+    gpi__arguments own = *arguments;
+    gemmepi_status status =
+        f32 ? gpi__host_make(problem, i, arguments, allocator, f32) : GEMMEPI_OUT_OF_MEMORY;
+    own.pointers[GPI__D] = made;
+    own.pointers[GPI__FOUND_SCALE_D] = gpi__past((char *)made, (size_t)of.views[GPI__D].bytes);
+    if (!status)
+        gpi__host_find_scales(&of, &own, NULL, f32);
+    gpi__delete(allocator, f32);
+    return status;
 }
 
 /* The product of operands that are made in memory of the allocator. */
@@ -225,10 +245,18 @@ static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__ar
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = GPI__A; i <= GPI__B && !status; i++) {
-        if (!problem->made[i].formula || !problem->made[i].view.bytes || !gpi__reads_operands(problem))
+        const gpi__made *of = &problem->made[i];
+        if (!of->formula || !of->view.bytes || !gpi__reads_operands(problem))
             continue;
-        own.pointers[i] = made[i] = gpi__new(allocator, gpi__bytes_for(problem->made[i].view.bytes, 1));
-        status = made[i] ? gpi__host_make(problem, i, arguments, allocator, made[i]) : GEMMEPI_OUT_OF_MEMORY;
+        own.pointers[i] = made[i] =
+            gpi__new(allocator, gpi__bytes_for(of->view.bytes + of->scale.bytes + 256, 1));
+        if (of->scale.dtype)
+            own.pointers[GPI__SCALE_OF(i)] = gpi__past((char *)made[i], (size_t)of->view.bytes);
+        if (!made[i])
+            status = GEMMEPI_OUT_OF_MEMORY;
+        else
+            status = (of->scale.dtype ? gpi__host_make_scaled : gpi__host_make)(problem, i, arguments,
+                                                                                allocator, made[i]);
     }
     if (!status)
         status = gpi__run_on_host(&product, &own, lists, allocator);

@@ -46,28 +46,39 @@ static void gpi__point_formula(const gpi__kept_formula *kept, const gpi__argumen
     }
 }
 
+/* Runs what makes operand i, in F32 where scales are found of it, and finds them. */
+static gemmepi_status gpi__run_one_made(const gemmepi_context *context, const gpi__around *around, int i,
+                                        char *place, gpi__arguments *own, gemmepi_stream stream) {
+    gpi__made_sizes sizes = gpi__sizes_of_made(around, i);
+    int finds = around->scales[i].launch.function != NULL;
+    char *scale = place + sizes.made, *f32 = scale + sizes.scale;
+    gpi__formula_pointers pointers;
+    gpi__formula_run run;
+    gemmepi_status status = GEMMEPI_OK;
+    gpi__point_formula(around->problem.made[i].formula, own, &pointers);
+    pointers.operands[GPI__RESULT] = finds ? f32 : place;
+    memset(&run, 0, sizeof run);
+    run.value = own->pointers[i];
+    run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
+    run.operands = pointers.operands;
+    run.scales = pointers.scales;
+    if (around->made[i].used_count)
+        status = gpi__run_formula_pass(context, &around->made[i], &run, stream);
+    own->pointers[i] = place;
+    own->pointers[GPI__SCALE_OF(i)] = finds ? scale : NULL;
+    if (status || !finds)
+        return status;
+    return gpi__run_quantise(context, &around->scales[i], f32, place, scale, stream);
+}
+
 /* Makes the operands that formulas make, and points the product to them. */
 static gemmepi_status gpi__run_made(const gemmepi_context *context, const gpi__around *around,
                                     const gpi__around_space *at, gpi__arguments *own, gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
-    for (i = GPI__A; i <= GPI__B && !status; i++) {
-        gpi__formula_pointers pointers;
-        gpi__formula_run run;
-        if (!around->problem.made[i].formula || around->inside.made[i].formula)
-            continue;
-        gpi__point_formula(around->problem.made[i].formula, own, &pointers);
-        pointers.operands[GPI__RESULT] = at->made[i];
-        memset(&run, 0, sizeof run);
-        run.value = own->pointers[i];
-        run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
-        run.operands = pointers.operands;
-        run.scales = pointers.scales;
-        if (around->made[i].used_count)
-            status = gpi__run_formula_pass(context, &around->made[i], &run, stream);
-        own->pointers[i] = at->made[i];
-        own->pointers[GPI__SCALE_OF(i)] = NULL;
-    }
+    for (i = GPI__A; i <= GPI__B && !status; i++)
+        if (around->problem.made[i].formula && !around->inside.made[i].formula)
+            status = gpi__run_one_made(context, around, i, at->made[i], own, stream);
     return status;
 }
 

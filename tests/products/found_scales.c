@@ -1,4 +1,5 @@
-/* D in E4M3 or E5M2 whose scales the product finds: of rows, of vectors of 128 columns, and of the amax of earlier runs. */
+/* D in E4M3 or E5M2 whose scales the product finds: of rows, of vectors of 128 columns, and of the amax of earlier runs. A and B of those types
+   that formulas make, whose scales are found of rows and vectors. */
 #include "grid.h"
 
 static const types *const found_types[] = {&bf16_to_e4m3, &f32_to_e5m2, &e4m3_alone, &e5m2_e4m3_to_e5m2};
@@ -392,6 +393,179 @@ static void a_history_moves_one_place_on_with_every_run(void) {
     close_by_hand(&x);
 }
 
+/* >>of an a or b that a formula makes */
+
+enum { MADE_ROWS = 9, MADE_K = 300 };
+
+/* What is stored times a factor of each row and each k, all of few bits, so that the products are exact; rows of zeros, with a NaN, with an
+   infinity, and so small that the scale is held. */
+typedef struct made_numbers {
+    uint16_t stored[MADE_ROWS * MADE_K], ones[MADE_K * MADE_K]; /* BF16 */
+    float rows[MADE_ROWS], along[MADE_K];
+    double values[MADE_ROWS * MADE_K];
+} made_numbers;
+
+enum { OF_ZEROS = 2, WITH_NAN = 3, WITH_INFINITY = 4, OF_LITTLE = 5, THE_NAN = 140 };
+
+static made_numbers *draw_made(void) {
+    static const float factors[] = {1, -2, 0.5, 3};
+    made_numbers *x = (made_numbers *)calloc(1, sizeof *x);
+    int i, k;
+    for (k = 0; k < MADE_K; k++) {
+        x->along[k] = factors[random_hash((uint64_t)k) % 4];
+        oracle_encode(GEMMEPI_BF16, &x->ones[k * MADE_K + k], 1);
+    }
+    for (i = 0; i < MADE_ROWS; i++) {
+        x->rows[i] = i == OF_LITTLE ? ldexpf(1, -122) : ldexpf(1, 3 * i - 12);
+        for (k = 0; k < MADE_K; k++) {
+            double stored =
+                oracle_round(GEMMEPI_BF16, random_normal(random_hash(900 + (uint64_t)(i * MADE_K + k))));
+            stored = i == OF_ZEROS                        ? 0
+                     : k == THE_NAN && i == WITH_NAN      ? (double)NAN
+                     : k == THE_NAN && i == WITH_INFINITY ? -(double)INFINITY
+                                                          : stored;
+            oracle_encode(GEMMEPI_BF16, &x->stored[i * MADE_K + k], stored);
+            x->values[i * MADE_K + k] = stored * (double)x->rows[i] * (double)x->along[k];
+        }
+    }
+    return x;
+}
+
+/* Of the row's numbers from `first` on, as the manual has it; the largest of the type is `most`. */
+static double scale_of_made(const double *row, int first, int count, double most, int is_power) {
+    double amax = 0, scale, power = ldexp(1, -126);
+    int i;
+    for (i = first; i < first + count; i++) {
+        if (!isfinite(row[i]))
+            return 1;
+        amax = fmax(amax, fabs(row[i]));
+    }
+    scale = amax == 0 ? 1 : fmax(ldexp(1, -126), (double)(float)(amax / most));
+    while (power < scale)
+        power *= 2;
+    return is_power ? power : scale;
+}
+
+/* D is what was multiplied, times the other operand's ones. A quotient next to the middle of two numbers may have become either. */
+static void check_made(const made_numbers *x, const float *d, gemmepi_dtype dtype, int mode, int is_power,
+                       int is_b) {
+    double most = dtype == GEMMEPI_E4M3 ? 448 : 57344;
+    int span = mode == GEMMEPI_SCALE_OUTER ? MADE_K : 128, i, k, wrong = 0;
+    for (i = 0; i < MADE_ROWS; i++)
+        for (k = 0; k < MADE_K; k++) {
+            const double *row = x->values + i * MADE_K;
+            int first = k / span * span, count = MADE_K - first < span ? MADE_K - first : span;
+            double got = (double)(is_b ? d[k * MADE_ROWS + i] : d[i * MADE_K + k]);
+            double scale = scale_of_made(row, first, count, most, is_power), unit = ldexp(1, -22);
+            double less = scale * oracle_round(dtype, row[k] / scale * (1 - unit));
+            double more = scale * oracle_round(dtype, row[k] / scale * (1 + unit));
+            int holds_here = i == WITH_NAN ? isnan(got)
+                                           : fabs(got - less) <= unit * fabs(less) ||
+                                                 fabs(got - more) <= unit * fabs(more);
+            if (!holds_here && wrong++ == 0)
+                CHECK(0, "%s, type %d, mode %d%s: row %d, k %d is %g, expected %g of %g by the scale %g",
+                      is_b ? "b" : "a", (int)dtype, mode, is_power ? ", powers of two" : "", i, k, got, less,
+                      row[k], scale);
+        }
+    CHECK(wrong == 0, "%d of %d are wrong", wrong, MADE_ROWS * MADE_K);
+}
+
+static void scales_of_what_a_formula_makes_are_found_of_its_rows(void) {
+    made_numbers *x = draw_made();
+    float *d = (float *)malloc(sizeof(float) * MADE_ROWS * MADE_K);
+    void *stored = hand_over(x->stored, sizeof x->stored), *ones = hand_over(x->ones, sizeof x->ones);
+    void *out = hand_over(x->values, sizeof(float) * MADE_ROWS * MADE_K), *pointers[2];
+    int way;
+    pointers[0] = hand_over(x->rows, sizeof x->rows), pointers[1] = hand_over(x->along, sizeof x->along);
+    for (way = 0; way < 16; way++) {
+        int is_b = way & 1, is_power = way >> 1 & 1,
+            mode = way & 4 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
+        gemmepi_operand operands[2] = {{0}};
+        gemmepi_matmul_desc desc = {0};
+        gemmepi_matmul_args args = {0};
+        gemmepi_matrix *made = is_b ? &desc.b : &desc.a;
+        operands[0].name = "r", operands[1].name = "c";
+        operands[0].kind = is_b ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
+        operands[1].kind = is_b ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
+        operands[0].dtype = operands[1].dtype = desc.d.dtype = GEMMEPI_F32;
+        desc.m = is_b ? MADE_K : MADE_ROWS, desc.n = is_b ? MADE_ROWS : MADE_K, desc.k = MADE_K;
+        desc.a.dtype = desc.b.dtype = GEMMEPI_BF16, desc.b.transposed = is_b;
+        desc.operands = operands, desc.operand_count = 2;
+        desc.flags = (is_b ? GEMMEPI_FIND_SCALE_B : GEMMEPI_FIND_SCALE_A) |
+                     (is_power ? GEMMEPI_POWER_OF_TWO_SCALE : 0);
+        made->formula = is_b ? "b * r * c" : "a * r * c";
+        made->compute_dtype = way & 8 ? GEMMEPI_E5M2 : GEMMEPI_E4M3,
+        made->scale.mode = (gemmepi_scale_mode)mode;
+        args.a = is_b ? ones : stored, args.b = is_b ? stored : ones, args.d = out, args.operands = pointers;
+        CHECK(gemmepi_matmul(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        hand_back(d, out, sizeof(float) * MADE_ROWS * MADE_K);
+        check_made(x, d, made->compute_dtype, mode, is_power, is_b);
+    }
+    gemmepi_free(here->context, stored), gemmepi_free(here->context, ones), gemmepi_free(here->context, out);
+    gemmepi_free(here->context, pointers[0]), gemmepi_free(here->context, pointers[1]);
+    free(d), free(x);
+}
+
+/* Rows of groups, in an order of their own or gathered from those that are made, by matrices of ones. */
+static void groups_have_rows_whose_scales_are_found(void) {
+    enum { POSITIONS = 6, GROUPS = 2 };
+    static const int32_t given_ends[GROUPS] = {2, 5}, given_index[POSITIONS] = {7, 0, 5, 3, 8, 1};
+    static float d[POSITIONS * MADE_K];
+    made_numbers *x = draw_made();
+    int32_t *ends = (int32_t *)hand_over(given_ends, sizeof given_ends);
+    int32_t *index = (int32_t *)hand_over(given_index, sizeof given_index);
+    void *stored = hand_over(x->stored, sizeof x->stored), *out = hand_over(d, sizeof d), *pointers[2],
+         *ones = NULL;
+    int way, i, k;
+    pointers[0] = hand_over(x->rows, sizeof x->rows), pointers[1] = hand_over(x->along, sizeof x->along);
+    CHECK(gemmepi_alloc(here->context, GROUPS * sizeof x->ones, &ones) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    for (i = 0; i < GROUPS; i++)
+        CHECK(gemmepi_upload(here->context, (char *)ones + (size_t)i * sizeof x->ones, x->ones,
+                             sizeof x->ones, here->stream) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+    for (way = 0; way < 4; way++) {
+        int is_gathered = way & 1, span = way & 2 ? MADE_K : 128;
+        gemmepi_operand operands[2] = {{0}};
+        gemmepi_grouped_desc desc = {0};
+        gemmepi_grouped_args args = {0};
+        operands[0].name = "r", operands[0].kind = GEMMEPI_PER_ROW, operands[0].dtype = GEMMEPI_F32;
+        operands[1].name = "c", operands[1].kind = GEMMEPI_PER_COLUMN, operands[1].dtype = GEMMEPI_F32;
+        desc.groups = GROUPS, desc.gather_a = is_gathered ? MADE_ROWS : 0;
+        desc.product.m = POSITIONS, desc.product.n = desc.product.k = MADE_K;
+        desc.product.a.dtype = desc.product.b.dtype = GEMMEPI_BF16, desc.product.d.dtype = GEMMEPI_F32;
+        desc.product.operands = operands, desc.product.operand_count = 2;
+        desc.product.flags = GEMMEPI_FIND_SCALE_A | GEMMEPI_POWER_OF_TWO_SCALE;
+        desc.product.a.formula = "a * r * c", desc.product.a.compute_dtype = GEMMEPI_E4M3;
+        desc.product.a.scale.mode = way & 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
+        args.product.a = stored, args.product.b = ones, args.product.d = out,
+        args.product.operands = pointers;
+        args.ends = ends, args.index_a = is_gathered ? index : NULL;
+        CHECK(gemmepi_grouped(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        hand_back(d, out, sizeof d);
+        for (i = 0; i < given_ends[GROUPS - 1]; i++) {
+            const double *row = x->values + (is_gathered ? given_index[i] : i) * MADE_K;
+            int wrong = 0;
+            for (k = 0; k < MADE_K; k++) {
+                int first = k / span * span;
+                double scale =
+                    scale_of_made(row, first, MADE_K - first < span ? MADE_K - first : span, 448, 1);
+                double want = scale * oracle_round(GEMMEPI_E4M3, row[k] / scale);
+                wrong += row == x->values + WITH_NAN * MADE_K ? !isnan(d[i * MADE_K + k])
+                                                              : (double)d[i * MADE_K + k] != want;
+            }
+            CHECK(wrong == 0, "gathered %d, scales of %d, row %d: %d of %d are wrong", is_gathered, span, i,
+                  wrong, MADE_K);
+        }
+    }
+    gemmepi_free(here->context, stored), gemmepi_free(here->context, ones), gemmepi_free(here->context, out);
+    gemmepi_free(here->context, pointers[0]), gemmepi_free(here->context, pointers[1]);
+    gemmepi_free(here->context, ends), gemmepi_free(here->context, index);
+    free(x);
+}
+
 static void run_all(void) {
     RUN(every_mode_holds_at_every_width);
     RUN(rows_of_any_length_hold);
@@ -407,6 +581,8 @@ static void run_all(void) {
     RUN(a_product_takes_what_another_has_found);
     RUN(a_formula_finds_the_scales_of_its_composition);
     RUN(a_history_moves_one_place_on_with_every_run);
+    RUN(scales_of_what_a_formula_makes_are_found_of_its_rows);
+    RUN(groups_have_rows_whose_scales_are_found);
 }
 
 /* On a GPU by each route that finds scales. */

@@ -1,5 +1,6 @@
 /* operand_formula [COUNT [SEED]], without them 400, 16 on a GPU: products whose a, b or both are made by formulas, drawn: sizes, orders, transposed or not, batches, strides,
-   types, results with and without a formula. All numbers are small and whole, and scales are 2, so that every result is exact.
+   types, results with and without a formula. All numbers are small and whole, and scales are 2, or powers of two that are found of what is
+   made in fp8, so that every result is exact but those of two in fp8 on a GPU.
    Then what is refused, and in what words. On the host and, if there is one, on the GPU that GEMMEPI_TEST_DEVICE numbers. */
 #include "problem.h"
 
@@ -50,6 +51,8 @@ typedef struct side {
     int64_t rows, columns; /* of op() */
     int lines_are_rows;
     gemmepi_dtype compute;
+    gemmepi_scale_mode found; /* of what is made, in fp8 */
+    double *multiplied;       /* op(), an item after another */
     char text[80];
     drawn stored, operands[PER_SIDE];
     int64_t block[2];
@@ -194,6 +197,12 @@ static void draw_side(draw *w, int which, gemmepi_matrix *matrix, rng *random) {
     draw_text(s, "ab"[which]);
     matrix->formula = s->text;
     s->compute = matrix->compute_dtype = computed[rng_below(random, 4)];
+    if (s->lines_are_rows != which && rng_one_in(random, 2)) { /* along k */
+        s->compute = matrix->compute_dtype = rng_one_in(random, 2) ? GEMMEPI_E4M3 : GEMMEPI_E5M2;
+        s->found = matrix->scale.mode =
+            rng_one_in(random, 2) ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
+        return;
+    }
     if (gemmepi_dtype_size(dtype) == 1 && !is_packed(dtype) && rng_one_in(random, 2)) {
         s->scale = 2, matrix->scale.mode = GEMMEPI_SCALE_TENSOR;
         CHECK(gemmepi_alloc(here->context, 4, (void **)&s->device_scale) == GEMMEPI_OK &&
@@ -263,11 +272,41 @@ static double made_element(const draw *w, const side *s, int64_t item, int64_t r
 #undef STORED
 }
 
-static double expected_element(const draw *w, int64_t item, int64_t row, int64_t column) {
+/* Rounds numbers of which a scale is found, the least power of two that is not less than their amax over the largest number. */
+static void scale_span(gemmepi_dtype dtype, double *at, int64_t stride, int64_t count) {
+    double amax = 0, scale = ldexp(1, -126);
+    int64_t i;
+    for (i = 0; i < count; i++)
+        amax = fmax(amax, fabs(at[i * stride]));
+    while (scale < amax / (dtype == GEMMEPI_E4M3 ? 448 : 57344))
+        scale *= 2;
+    for (i = 0; i < count && amax; i++)
+        at[i * stride] = scale * oracle_round(dtype, at[i * stride] / scale);
+}
+
+static void make_side(const draw *w, int which) {
+    side *s = (side *)&w->sides[which];
+    int64_t along = which ? s->columns : 1, across = which ? 1 : s->columns, item, row, column, i, k;
+    double *to = s->multiplied =
+        (double *)malloc((size_t)(w->batch * s->rows * s->columns) * sizeof *s->multiplied);
+    for (item = 0; item < w->batch; item++, to += s->rows * s->columns) {
+        for (row = 0; row < s->rows; row++)
+            for (column = 0; column < s->columns; column++)
+                to[row * s->columns + column] = made_element(w, s, item, row, column);
+        for (i = 0; s->found && i < (which ? s->columns : s->rows); i++)
+            for (k = 0; k < w->k; k += s->found == GEMMEPI_SCALE_OUTER ? w->k : 128)
+                scale_span(s->compute, to + i * across + k * along, along,
+                           s->found == GEMMEPI_SCALE_OUTER || w->k - k < 128 ? w->k - k : 128);
+    }
+}
+
+static double expected_element(const draw *w, int64_t item, int64_t row, int64_t column, double *terms) {
+    const double *a = w->sides[0].multiplied + (item * w->m + row) * w->k;
+    const double *b = w->sides[1].multiplied + item * w->k * w->n + column;
     double sum = 0;
     int64_t i;
-    for (i = 0; i < w->k; i++)
-        sum += made_element(w, &w->sides[0], item, row, i) * made_element(w, &w->sides[1], item, i, column);
+    for (*terms = 0, i = 0; i < w->k; i++)
+        sum += a[i] * b[i * w->n], *terms += 2 * fabs(a[i] * b[i * w->n]);
     return w->has_formula ? sum * 2 + element_of(&w->bias, 0, 0, column) : sum;
 }
 
@@ -282,6 +321,7 @@ static void free_draw(draw *w) {
     int which, i;
     for (which = 0; which < SIDES; which++) {
         free_tensor(&w->sides[which].stored);
+        free(w->sides[which].multiplied);
         gemmepi_free(here->context, w->sides[which].device_scale);
         for (i = 0; i < PER_SIDE; i++)
             free_tensor(&w->sides[which].operands[i]);
@@ -293,6 +333,8 @@ static void compare(const draw *w, uint64_t seed, int planned) {
     int by_rows = w->order == GEMMEPI_ROW_MAJOR;
     float *got = (float *)malloc((size_t)w->d.count * sizeof *got);
     int64_t item, row, column, wrong = 0;
+    int is_cut = !here->is_host && w->sides[0].found && w->sides[1].found; /* as tensor cores add up fp8 */
+    double want, terms;
     CHECK(gemmepi_download(here->context, got, w->d.device, (size_t)w->d.count * sizeof *got, NULL) ==
               GEMMEPI_OK,
           "%s", gemmepi_last_error());
@@ -301,19 +343,19 @@ static void compare(const draw *w, uint64_t seed, int planned) {
             for (column = 0; column < w->n; column++) {
                 float have =
                     got[item * w->d.stride + (by_rows ? row * w->d.ld + column : column * w->d.ld + row)];
-                double want = expected_element(w, item, row, column);
-                if (have != want && wrong++ == 0)
+                want = expected_element(w, item, row, column, &terms);
+                if (!(fabs(have - want) <= (is_cut ? ldexp(terms, -9) : 0)) && wrong++ == 0)
                     printf("  item %d, row %d, column %d: %g, expected %g\n", (int)item, (int)row,
                            (int)column, have, want);
             }
     CHECK(
         !wrong,
-        "seed %d, %s: %d of %d elements are wrong; m %d, n %d, k %d, batch %d, order %d, a%s %s, b%s %s, types %d, %d to %d, %d",
+        "seed %d, %s: %d of %d elements are wrong; m %d, n %d, k %d, batch %d, order %d, a%s %s, b%s %s, types %d, %d to %d, %d, found %d, %d",
         (int)seed, planned ? "a plan" : "a call", (int)wrong, (int)(w->batch * w->m * w->n), (int)w->m,
         (int)w->n, (int)w->k, (int)w->batch, (int)w->order, w->sides[0].transposed ? " transposed" : "",
         w->sides[0].text, w->sides[1].transposed ? " transposed" : "", w->sides[1].text,
         (int)w->sides[0].stored.dtype, (int)w->sides[1].stored.dtype, (int)w->sides[0].compute,
-        (int)w->sides[1].compute);
+        (int)w->sides[1].compute, (int)w->sides[0].found, (int)w->sides[1].found);
     free(got);
 }
 
@@ -324,11 +366,15 @@ static void one_draw(uint64_t seed) {
     gemmepi_plan *plan = NULL;
     draw w;
     memset(&w, 0, sizeof w), memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args);
-    w.m = 1 + rng_below(&random, 70), w.n = 1 + rng_below(&random, 70), w.k = 1 + rng_below(&random, 40);
+    w.m = 1 + rng_below(&random, 70), w.n = 1 + rng_below(&random, 70);
+    w.k = 1 + rng_below(&random, rng_one_in(&random, 8) ? 250 : 40);
     w.batch = rng_one_in(&random, 3) ? 1 + rng_below(&random, MOST_BATCH) : 1;
     w.order = rng_one_in(&random, 2) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
     w.has_formula = rng_one_in(&random, 3);
     draw_side(&w, 0, &desc.a, &random), draw_side(&w, 1, &desc.b, &random);
+    make_side(&w, 0), make_side(&w, 1);
+    desc.flags = (w.sides[0].found ? GEMMEPI_FIND_SCALE_A | GEMMEPI_POWER_OF_TWO_SCALE : 0) |
+                 (w.sides[1].found ? GEMMEPI_FIND_SCALE_B | GEMMEPI_POWER_OF_TWO_SCALE : 0);
     w.bias = drawn_tensor(&random, GEMMEPI_F32, 1, w.n, 1, 1);
     w.d = drawn_tensor(&random, GEMMEPI_F32, w.order == GEMMEPI_ROW_MAJOR ? w.m : w.n,
                        w.order == GEMMEPI_ROW_MAJOR ? w.n : w.m, w.batch, 0);
@@ -704,6 +750,29 @@ static void with_scales_of_rows(gemmepi_matmul_desc *desc) {
     desc->a.dtype = GEMMEPI_E4M3, desc->a.scale.mode = GEMMEPI_SCALE_OUTER;
 }
 
+static void with_found(gemmepi_matmul_desc *desc) {
+    desc->flags = GEMMEPI_FIND_SCALE_A, desc->a.scale.mode = GEMMEPI_SCALE_OUTER;
+    desc->a.compute_dtype = GEMMEPI_E4M3;
+}
+static void with_found_of_stored(gemmepi_matmul_desc *desc) {
+    with_found(desc), desc->flags |= GEMMEPI_FIND_SCALE_B;
+}
+static void with_found_in_one(gemmepi_matmul_desc *desc) {
+    with_found(desc), desc->a.scale.mode = GEMMEPI_SCALE_TENSOR;
+}
+static void with_found_in_items(gemmepi_matmul_desc *desc) {
+    with_found(desc), desc->a.scale.batch_stride = 4;
+}
+static void with_found_in_16_bits(gemmepi_matmul_desc *desc) {
+    with_found(desc), desc->a.compute_dtype = GEMMEPI_BF16;
+}
+static void with_found_across(gemmepi_matmul_desc *desc) {
+    with_found(desc), desc->a.transposed = 1;
+}
+static void with_found_across_columns(gemmepi_matmul_desc *desc) {
+    with_found(desc), desc->order = GEMMEPI_COLUMN_MAJOR;
+}
+
 static void fields_that_do_not_go_with_formulas_of_operands_are_refused(void) {
     static const refusal of_a = {"a * x", NULL, NULL, NULL};
     static const struct {
@@ -719,7 +788,13 @@ static void fields_that_do_not_go_with_formulas_of_operands_are_refused(void) {
         {with_odd_ld, "desc.a.ld is 9; of U4 a byte has two elements"},
         {with_4_bits_alone, "desc.b.dtype is E2M1"},
         {with_wide_rows, "desc.operands[0].width (of x) is 2; accepted are 0 (n) and, of PER_COLUMN"},
-        {with_scales_of_rows, "desc.a.scale.mode is OUTER"}};
+        {with_scales_of_rows, "desc.a.scale.mode is OUTER"},
+        {with_found_of_stored, "desc.flags has FIND_SCALE_B, but desc.b.formula is NULL"},
+        {with_found_in_one, "FIND_SCALE_A, and desc.a.scale.mode is TENSOR (1); scales of what a formula"},
+        {with_found_in_items, "desc.a.scale.batch_stride is 4 with FIND_SCALE_A"},
+        {with_found_in_16_bits, "a is multiplied in BF16; accepted for desc.a.compute_dtype are E4M3"},
+        {with_found_across, "desc.a.transposed is 1; scales are found along k"},
+        {with_found_across_columns, "desc.a.transposed is 0; scales are found along k"}};
     size_t i;
     for (i = 0; i < sizeof changes / sizeof *changes; i++) {
         refusal r = of_a;

@@ -268,10 +268,24 @@ static void draw_made_operands(gemmepi_matrix *a, gemmepi_matrix *b) {
         a->ld = 0, a->scale.mode = GEMMEPI_SCALE_NONE;
 }
 
+/* Scales that are found of what they make. */
+static void draw_scales_of_made(gemmepi_matmul_desc *desc) {
+    gemmepi_matrix *made = desc->a.formula ? &desc->a : &desc->b;
+    desc->flags |= (made == &desc->a ? GEMMEPI_FIND_SCALE_A : GEMMEPI_FIND_SCALE_B) |
+                   (one_in(2) ? GEMMEPI_POWER_OF_TWO_SCALE : 0);
+    if (one_in(9))
+        return; /* as it is */
+    made->compute_dtype = one_in(2) ? GEMMEPI_E4M3 : GEMMEPI_E5M2;
+    made->transposed = (made == &desc->a) == (desc->order == GEMMEPI_COLUMN_MAJOR), made->ld = 0;
+    made->scale.mode = one_in(2) ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128,
+    made->scale.batch_stride = 0;
+}
+
 static gemmepi_matmul_desc any_product(int has_formula) {
     gemmepi_matmul_desc desc;
     gemmepi_dtype a = any_dtype(), b = one_in(4) && a != GEMMEPI_F64 ? any_dtype() : a;
     int64_t e[4];
+    int is_made = 0;
     memset(&desc, 0, sizeof desc);
     extents(e, 4);
     desc.m = e[0], desc.n = e[1], desc.k = e[2], desc.batch = one_in(2) ? e[3] : 1;
@@ -297,7 +311,9 @@ static gemmepi_matmul_desc any_product(int has_formula) {
     if (one_in(8))
         draw_eight_bits(&desc);
     if (one_in(6))
-        draw_made_operands(&desc.a, &desc.b);
+        draw_made_operands(&desc.a, &desc.b), is_made = 1;
+    if (is_made && one_in(3))
+        draw_scales_of_made(&desc);
     if (has_formula) {
         draw_formula(desc.m, desc.n, 1);
         desc.epilogue = 0;

@@ -47,6 +47,36 @@ static void scales_found_behind_cublaslts_product_are_the_route_split(void) {
     nothing_is_left();
 }
 
+/* The pass and what finds its scales are launches of their own, ahead of the product. */
+static void scales_found_of_what_a_formula_makes_are_explained(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_NONE);
+    gemmepi_plan_details details[2];
+    gemmepi_plan *plan = NULL;
+    int finds;
+    desc.m = 64, desc.n = 48, desc.k = 300, desc.b.dtype = GEMMEPI_E4M3, desc.b.transposed = 1;
+    desc.d.dtype = GEMMEPI_BF16, desc.a.formula = "2 * a", desc.a.compute_dtype = GEMMEPI_E4M3;
+    for (finds = 0; finds < 2; finds++) {
+        desc.flags = finds ? GEMMEPI_FIND_SCALE_A : 0;
+        desc.a.scale.mode = finds ? GEMMEPI_SCALE_VECTOR_128 : GEMMEPI_SCALE_NONE;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
+                  gemmepi_plan_info(plan, &details[finds]) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        check_explained(plan, "scales of a");
+        CHECK(explain_has(plan, "a and its scales, 24 blocks of 256 threads") == finds &&
+                  explain_has(plan, "E4M3, a scale for each 128 of k, found") == finds,
+              "finds %d", finds);
+        gemmepi_plan_destroy(plan);
+    }
+    CHECK(details[1].launches == details[0].launches + 1, "%d launches, not one more than %d",
+          details[1].launches, details[0].launches);
+    /* in E4M3 and F32, lines of 304, and three scales of each */
+    CHECK(details[1].workspace_size >= 64 * 304 * 5 + 64 * 3 * 4, "%d bytes", (int)details[1].workspace_size);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* cuBLASLt refuses the product that the launch is around: PLAIN stands in for it. */
 static void scales_found_around_a_product_that_is_refused_are_of_the_route_that_stands_in(void) {
     static const char *const formulas[] = {NULL, "d = silu(v + 1)"};
@@ -222,6 +252,7 @@ static void each_kernel_is_told_as_often_as_a_run_launches_it(void) {
 int main(void) {
     keep_libraries_open();
     RUN(a_formula_without_a_product_inside_a_found_scale_is_explained);
+    RUN(scales_found_of_what_a_formula_makes_are_explained);
     RUN(scales_found_behind_cublaslts_product_are_the_route_split);
     RUN(scales_found_around_a_product_that_is_refused_are_of_the_route_that_stands_in);
     RUN(each_kernel_is_told_as_often_as_a_run_launches_it);
