@@ -17242,24 +17242,27 @@ static const gpi__source gpi__sources[] = {
 "Random_words words=random_words(seed,i,column,row,item);\nu32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n\n\n\ntemplate<int Cut>DEVICE float formula_stochastic(float x,float u){\nu32 added=__float_as_uint(x)+(int)(u*(1<<Cut));\nfloat y=__uint_as_float(added& ~0u<<Cut);\nif(Cut==13&&fabs(x)<6.103515625e-05f){\nfloat units=fabs(x)*16777216,whole=floor(units);\ny=copysign((units-whole>=1-u?whole +1:whole)*5.9604644775390625e-08f,x);\n}\nreturn x-x==0?y:x;\n}\n"}},
 {"formula_pass.cu",
 {
-"#line 1 \"src/kernels/formula_pass.cu\"\n#line 16\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT factor,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.factor=1;\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):from_acc<T>(p.device_beta? *p.device_beta:p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\nif constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\nvalue.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\n"
-"if constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.factor=times(value.factor,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.factor=times(value.factor,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gpi__kernel_matrix&matrix,long long units,const Place&place,T(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\nconst Type*item=line_from<Type>(matrix.data,place.item*matrix.stride);\nload_run<FORMULA_VALUE,false,false>(line_from<Type>(item,place.row*matrix.ld),0,1,units,place,words);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\n"
-"words_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gpi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.factor;\nif(GEMMEPI_HAS_VALUE)\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,p.units,place,v);\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\nfactor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\nelse if(GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,p.units,place,other);\n#pragma unroll\n"
-"for(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\nif(place.valid)\nstore_units<Members,IS_STEPPED<Number>>((Type*)to.data+item_start<Number>(p,place)+place.row*to.ld,column_step<Number>(place),\n"
-"p.units,place,row);\n}\n",
-"__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gpi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n"
-"((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_groups{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nu32 lanes=(u32)to.column_period/UNITS;\n#pragma unroll\nfor(int member=0;member<Members;member++){\nState state=State::empty();\nlong long columns[UNITS]={};\nstate.add_run(row[member],columns,place.valid);\njoin_lanes(state,lanes);\nif(threadIdx.x%lanes==0&&place.valid)\n((State*)to.data)[(place.item*p.rows+place.row)*to.ld+\nthrough(column_of<Members>(p.units,place.unit,member),to.column_period)]=state;\n}\n}\n"
-"__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\nState(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n"
-"__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\n"
-"u32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\n",
-"return;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::BLOCKED)\nreturn Of_groups<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n"
-"#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n\n\ntemplate<int Members>\nDEVICE void draw(const gpi__formula_pass_params&p,const Place&place,I64 seed,I64 i,float(&x)[Members][UNITS]){\n#pragma unroll\nfor(int j=0;j<Members*UNITS;j++){\nlong long column=column_of<FORMULA_MEMBERS>(p.units,place.unit+j%UNITS,j/UNITS);\nif(FORMULA_EXCHANGED){\nx[j/UNITS][j%UNITS]=formula_uniform(seed,i,place.row,column,place.item);\n}else if(FORMULA_MEMBERS>1){\n"
-"x[j/UNITS][j%UNITS]=formula_uniform(seed,i,column,place.row,place.item);\n}else if(j%4==0){\nRandom_words words=random_words(seed,i,column,place.row,place.item);\n#pragma unroll\nfor(int k=0;k<4;k++)\nx[j/UNITS][j%UNITS+k]=random_number(words.at[k]);\n}\n}\n}\n#define DRAWN(name, members, seed, number) float name[members][UNITS];\n#define DRAW(name, members, seed, number) draw(p, place, seed, number, drawn.name);\n#define TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++)\\\nin.name[member]=drawn.name[member][i];\nstruct Drawn{\nFORMULA_UNIFORMS(DRAWN)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define TAKE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(p, place);\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\n"
-"for(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE T scale_of_result(const gpi__formula_pass_params&p,const Place&place){\nif constexpr((GEMMEPI_SCALED>>RESULT&1)!=0)\nreturn(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\nelse\nreturn 1;\n}\n\nDEVICE void compute(const gpi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\nDrawn drawn;\n(void)drawn;\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\nFORMULA_TABLES(TAKE_TABLE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\n"
-"in.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n",
-"#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n#if FORMULA_WAVES\nin.is_near=false;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_of_result(p,place);\n#endif\nif(i==0){\nFORMULA_UNIFORMS(DRAW)\n}\nFORMULA_UNIFORMS(TAKE_DRAWN)\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n"
-"#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\n"
-"for(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+"#line 1 \"src/kernels/formula_pass.cu\"\n#line 18\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\n#ifndef GEMMEPI_FOUND\n#define GEMMEPI_FOUND 0\n#endif\nenum{AT_ONCE=1,AMAX_ALONE,BY_AMAX};\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT factor,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.factor=1;\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):from_acc<T>(p.device_beta? *p.device_beta:p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\nif constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\n"
+"value.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\nif constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.factor=times(value.factor,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.factor=times(value.factor,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gpi__kernel_matrix&matrix,long long units,const Place&place,T(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\nconst Type*item=line_from<Type>(matrix.data,place.item*matrix.stride);\n"
+"load_run<FORMULA_VALUE,false,false>(line_from<Type>(item,place.row*matrix.ld),0,1,units,place,words);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gpi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.factor;\nif(GEMMEPI_HAS_VALUE)\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,p.units,place,v);\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\nfactor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\n"
+"else if(GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\n#if GEMMEPI_FOUND\nconstexpr bool OF_WHOLE_ROWS=GEMMEPI_FOUND_MODE==SCALE_OUTER;\n\nDEVICE long long found_at(const gpi__formula_pass_params&p,const Place&place,long long column){\nreturn place.item*p.places[RESULT].scale_stride +(OF_WHOLE_ROWS?0:column/SCALE_STEPS*p.rows)+place.row;\n}\n\n\ntemplate<int Members>DEVICE u32 largest_of_lanes(const Place&place,const float(&row)[Members][UNITS],u32 lanes){\nu32 largest=0;\n#pragma unroll\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nfor(u32 step=lanes/2;step>0;step/=2)\nlargest=max(largest,__shfl_xor_sync(0xffffffff,largest,(int)step));\nreturn largest;\n}\n\n\n\n"
+"template<class Type,int Members>\n",
+"DEVICE void find_scales(const gpi__formula_pass_params&p,const Place&place,float(&row)[Members][UNITS]){\nfloat*scales=(float*)p.places[RESULT].scale,scale=1;\nu32*amax=(u32*)p.places[RESULT].amax,lanes=SCALE_STEPS/UNITS;\nif(GEMMEPI_FOUND==AT_ONCE){\nlanes=lanes<blockDim.x?lanes:blockDim.x;\nscale=scale_of_amax<Type>(largest_of_lanes(place,row,lanes));\nif(threadIdx.x%lanes==0&&place.valid)\nscales[found_at(p,place,place.unit)]=scale;\n}else if(GEMMEPI_FOUND==AMAX_ALONE&&OF_WHOLE_ROWS){\nu32 largest=largest_of_lanes(place,row,blockDim.x<32?blockDim.x:32);\nif(threadIdx.x%32==0&&place.valid)\nraise_to(amax+found_at(p,place,0),largest);\n}else if(OF_WHOLE_ROWS&&place.valid){\nscale=scale_of_amax<Type>(amax[found_at(p,place,0)]);\nif(place.unit==0)\nscales[found_at(p,place,0)]=scale;\n}\nfloat factor=factor_of_scale(scale);\n#pragma unroll\nfor(int j=0;j<Members*UNITS;j++){\nfloat&x=row[j/UNITS][j%UNITS];\n"
+"long long column=column_of<Members>(p.units,place.unit+j%UNITS,j/UNITS),at=found_at(p,place,column);\nif(GEMMEPI_FOUND==AT_ONCE||OF_WHOLE_ROWS){\nx*=factor;\n}else if(j%UNITS<place.valid&&GEMMEPI_FOUND==AMAX_ALONE){\nraise_to(amax+at,magnitude(x));\n}else if(j%UNITS<place.valid){\nscale=scale_of_amax<Type>(amax[at]);\nx*=factor_of_scale(scale);\nif(column%SCALE_STEPS==0)\nscales[at]=scale;\n}\n}\n}\n#endif\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\n"
+"for(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\n#if GEMMEPI_FOUND\nif constexpr(Number==RESULT)\nfind_scales<Type>(p,place,row);\n#endif\nif(place.valid&&GEMMEPI_FOUND!=AMAX_ALONE)\nstore_units<Members,IS_STEPPED<Number>>((Type*)to.data+item_start<Number>(p,place)+place.row*to.ld,column_step<Number>(place),\np.units,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gpi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\n"
+"template<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_groups{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nu32 lanes=(u32)to.column_period/UNITS;\n#pragma unroll\n"
+"for(int member=0;member<Members;member++){\nState state=State::empty();\nlong long columns[UNITS]={};\nstate.add_run(row[member],columns,place.valid);\n",
+"join_lanes(state,lanes);\nif(threadIdx.x%lanes==0&&place.valid)\n((State*)to.data)[(place.item*p.rows+place.row)*to.ld+\nthrough(column_of<Members>(p.units,place.unit,member),to.column_period)]=state;\n}\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\n"
+"State(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n"
+"__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::BLOCKED)\nreturn Of_groups<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\n"
+"return Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n\n\n"
+"template<int Members>\nDEVICE void draw(const gpi__formula_pass_params&p,const Place&place,I64 seed,I64 i,float(&x)[Members][UNITS]){\n#pragma unroll\n",
+"for(int j=0;j<Members*UNITS;j++){\nlong long column=column_of<FORMULA_MEMBERS>(p.units,place.unit+j%UNITS,j/UNITS);\nif(FORMULA_EXCHANGED){\nx[j/UNITS][j%UNITS]=formula_uniform(seed,i,place.row,column,place.item);\n}else if(FORMULA_MEMBERS>1){\nx[j/UNITS][j%UNITS]=formula_uniform(seed,i,column,place.row,place.item);\n}else if(j%4==0){\nRandom_words words=random_words(seed,i,column,place.row,place.item);\n#pragma unroll\nfor(int k=0;k<4;k++)\nx[j/UNITS][j%UNITS+k]=random_number(words.at[k]);\n}\n}\n}\n#define DRAWN(name, members, seed, number) float name[members][UNITS];\n#define DRAW(name, members, seed, number) draw(p, place, seed, number, drawn.name);\n#define TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++)\\\nin.name[member]=drawn.name[member][i];\nstruct Drawn{\nFORMULA_UNIFORMS(DRAWN)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\n"
+"in.name[member]=values.name[member][i];\n#define TAKE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(p, place);\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE T scale_of_result(const gpi__formula_pass_params&p,const Place&place){\nif constexpr((GEMMEPI_SCALED>>RESULT&1)!=0)\nreturn(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\nelse\nreturn 1;\n}\n\nDEVICE void compute(const gpi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\nDrawn drawn;\n(void)drawn;\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\nFORMULA_TABLES(TAKE_TABLE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\n"
+"in.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n#if FORMULA_WAVES\nin.is_near=false;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_of_result(p,place);\n#endif\nif(i==0){\nFORMULA_UNIFORMS(DRAW)\n}\nFORMULA_UNIFORMS(TAKE_DRAWN)\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n"
+"#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\n"
+"int valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\n",
+"find_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
 "#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256,AT_ONCE=4;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gpi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\n"
@@ -20957,7 +20960,21 @@ static gemmepi_status gpi__host_grouped(const gpi__problem *problem, const gpi__
   gpi__host_store_amax(problem, arguments, GPI__AMAX_AUX, amax.most[1]);
   return GEMMEPI_OK;
 }
-/* FIND_SCALE_D on the host: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
+/* FIND_SCALE_D on the host, and the scales of A or B that a formula makes: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
+
+/* A or B that a formula makes, as a D whose scales are found. */
+static gpi__problem gpi__problem_of_found(const gpi__problem *problem, int i) {
+  const gpi__made *made = &problem->made[i];
+  gpi__problem of;
+  memset(&of, 0, sizeof of);
+  of.batch = made->formula->placed.items;
+  of.flags = problem->flags;
+  of.found_scale = made->view.scale;
+  of.views[GPI__D] = made->view;
+  of.views[GPI__D].transposed = 0;
+  of.views[GPI__FOUND_SCALE_D] = made->scale;
+  return of;
+}
 
 /* The amax over the largest number of D's type, as kernels/found_scale.cuh has it. */
 static float gpi__host_found_scale(const gpi__problem *problem, double amax) {
@@ -21466,6 +21483,10 @@ typedef struct gpi__formula_source {
   int64_t scale_a_stride, scale_b_stride;
   int invariant; /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
   int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
+  int found; /* E4M3 or E5M2: D is stored so, by scales that are found. 0: it is stored as the formula says */
+  int found_mode; /* OUTER, one for each row, or VECTOR_128, one for each row and 128 columns */
+  int found_power; /* 1: they are powers of two */
+  int64_t found_stride;
 } gpi__formula_source;
 
 /* What a run of it is given. */
@@ -21476,15 +21497,21 @@ typedef struct gpi__formula_run {
   int uses_c;
   void *const *operands; /* by place, D at RESULT; of a NUMBER: to a double on the host */
   const float *const *scales; /* by place, or NULL */
-  void *const *amax; /* by place, or NULL; set to 0 here */
+  void *const *
+    amax; /* by place, or NULL; set to 0 here; D's also where the pass has a finder, a number for each scale */
   const float *scale_a, *scale_b, *scale_c;
   void *states; /* workspace of pass.state_bytes */
 } gpi__formula_run;
+
+/* How a kernel finds D's scales: as formula_pass.cu has it. */
+enum { GPI__FIND_AT_ONCE = 1, GPI__FIND_AMAX, GPI__FIND_BY_AMAX };
 
 enum { GPI__ROLE_NONE, GPI__ROLE_NUMBER, GPI__ROLE_POINTER, GPI__ROLE_REDUCTION };
 
 typedef struct gpi__formula_pass {
   gpi__launch launch, finish; /* either may be nothing */
+  gpi__launch finder; /* ahead of them: the amax of which D's scales are made; or nothing */
+  size_t finder_bytes; /* of these */
   gpi__formula_pass_params params; /* all but pointers and scalars */
   gpi__formula_reduce_params reduce_params; /* likewise */
   gpi__formula_strides strides; /* where is_strided */
@@ -21693,8 +21720,9 @@ static void gpi__append_source_defines(gpi__text *text, const gpi__formula *form
   gpi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a, source->scale_b);
 }
 
-/* All that stands before formula_pass.cu. */
-static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formula *placed, const gpi__formula_source *source) {
+/* All that stands before formula_pass.cu. finding: how it finds D's scales, or 0 */
+static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formula *placed,
+  const gpi__formula_source *source, int finding) {
   const gpi__formula *f = placed->formula;
   int run = gpi__formula_run_length(f);
   int64_t columns = gpi__formula_columns(placed);
@@ -21703,7 +21731,11 @@ static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formul
   gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n#define GEMMEPI_EXACT %d\n",
     gpi__formula_type(f->accumulator, 0), is_small ? "int" : "long long", !f->is_short);
   gpi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run, gpi__formula_is_aligned(placed, source, run));
-  gpi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n", gpi__formula_type(f->operands[GPI__RESULT].dtype, f->accumulator));
+  gpi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n",
+    gpi__formula_type(finding ? source->found : f->operands[GPI__RESULT].dtype, f->accumulator));
+  if (finding)
+    gpi__append(text, "#define GEMMEPI_FOUND %d\n#define GEMMEPI_FOUND_MODE %d\n#define GEMMEPI_POWER_OF_TWO %d\n"
+      "#include \"found_scale.cuh\"\n", finding, source->found_mode, source->found_power);
   if (source->invariant)
     gpi__append(text, GPI__AS_WRITTEN);
   gpi__append_source_defines(text, f, source);
@@ -21972,9 +22004,16 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
   gpi__text text = gpi__growing_text(&context->allocator);
   gemmepi_status status = GEMMEPI_OK;
   if (pass->launch.blocks) {
-    gpi__formula_pass_prologue(&text, placed, source);
+    gpi__formula_pass_prologue(&text, placed, source, !source->found        ? 0 : pass->finder.blocks ? GPI__FIND_BY_AMAX
+      : GPI__FIND_AT_ONCE);
     status =
       gpi__get_printed_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
+  }
+  if (!status && pass->finder.blocks) {
+    text.length = 0;
+    gpi__formula_pass_prologue(&text, placed, source, GPI__FIND_AMAX);
+    status =
+      gpi__get_printed_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->finder);
   }
   if (!status && pass->finish.blocks) {
     text.length = 0;
@@ -21983,6 +22022,20 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
   }
   gpi__delete(&context->allocator, text.data);
   return status;
+}
+
+/* Where D's scales are found: in a launch of their own, but of 128 columns that lanes side by side have. */
+static void gpi__lay_out_found(const gpi__placed_formula *placed, const gpi__formula_source *source, gpi__formula_pass *pass) {
+  int64_t vectors =
+    gpi__divide_up(gpi__reduced_columns(placed, &placed->formula->operands[GPI__RESULT]), 128);
+  int is_vector = source->found_mode == GEMMEPI_SCALE_VECTOR_128;
+  pass->scaled[GPI__RESULT] = 1;
+  pass->params.places[GPI__RESULT].scale_stride = source->found_stride;
+  if (is_vector && placed->formula->operands[GPI__RESULT].members == 1)
+    return;
+  pass->finder = pass->launch;
+  pass->finder_bytes = gpi__bytes_for(
+    gpi__times(gpi__times(placed->rows, placed->items), is_vector ? vectors : 1), sizeof(float));
 }
 
 /* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
@@ -22004,6 +22057,8 @@ static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gp
   states.of_row = states.of_line = pass->params.column_tiles;
   states.lines = pass->params.row_tiles;
   states.span = (int64_t)pass->launch.threads_x * pass->runs_of;
+  if (source->found)
+    gpi__lay_out_found(placed, source, pass);
   if (!status)
     status = gpi__lay_out_reductions(placed, &states, pass);
   return status ? status : gpi__get_formula_kernels(context, placed, source, pass);
@@ -22038,6 +22093,9 @@ GPI__OPTIMIZE_LITTLE_END
 static gemmepi_status gpi__clear_formula_amax(const gemmepi_context *context, const gpi__formula_pass *pass,
   const gpi__formula_run *run, gemmepi_stream stream) {
   int u, result = 0;
+  if (pass->finder.function)
+    result = context->driver.memset_d8_async((gpi__cu_deviceptr)(uintptr_t)run->amax[GPI__RESULT], 0,
+      pass->finder_bytes, (gpi__cu_stream)stream);
   for (u = 0; u < pass->used_count && !result; u++) {
     int i = pass->used[u];
     if (pass->amax[i])
@@ -22074,18 +22132,20 @@ static void gpi__point_source(const gpi__formula_run *run, gpi__formula_pass_par
   params->uses_c = run->uses_c;
 }
 
+/* launch: the pass's own, or its finder */
 static gemmepi_status gpi__launch_formula_pass(const gemmepi_context *context, const gpi__formula_pass *pass,
-  const gpi__formula_run *run, gemmepi_stream stream) {
+  const gpi__launch *launch, const gpi__formula_run *run, gemmepi_stream stream) {
   gpi__strided_formula_params strided;
   int u;
   strided.pass = pass->params;
   gpi__point_source(run, &strided.pass);
   for (u = 0; u < pass->used_count; u++)
     gpi__point_operand(run, pass, pass->used[u], &strided.pass.places[pass->used[u]]);
+  if (pass->finder.function)
+    strided.pass.places[GPI__RESULT].amax = run->amax[GPI__RESULT];
   if (pass->is_strided)
     strided.strides = pass->strides;
-  return gpi__launch_kernel(context, &pass->launch, pass->is_strided ? (void *)&strided : (void *)&strided.pass, "the formula",
-    stream);
+  return gpi__launch_kernel(context, launch, pass->is_strided ? (void *)&strided : (void *)&strided.pass, "the formula", stream);
 }
 
 static gemmepi_status gpi__launch_reductions(const gemmepi_context *context, const gpi__formula_pass *pass,
@@ -22109,8 +22169,10 @@ static gemmepi_status gpi__launch_reductions(const gemmepi_context *context, con
 static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, const gpi__formula_pass *pass,
   const gpi__formula_run *run, gemmepi_stream stream) {
   gemmepi_status status = gpi__clear_formula_amax(context, pass, run, stream);
+  if (!status && pass->finder.function)
+    status = gpi__launch_formula_pass(context, pass, &pass->finder, run, stream);
   if (!status && pass->launch.function)
-    status = gpi__launch_formula_pass(context, pass, run, stream);
+    status = gpi__launch_formula_pass(context, pass, &pass->launch, run, stream);
   if (!status && pass->finish.function)
     status = gpi__launch_reductions(context, pass, run, stream);
   return status;
@@ -22120,7 +22182,8 @@ static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, cons
 
 /* With clearing each amax. */
 static int gpi__formula_launches(const gpi__formula_pass *pass) {
-  int u, launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+  int u, launches = (pass->launch.function != NULL) + (pass->finish.function != NULL) +
+        2 * (pass->finder.function != NULL);
   for (u = 0; u < pass->used_count; u++)
     launches += pass->amax[pass->used[u]] != 0;
   return launches;
@@ -22135,6 +22198,9 @@ static void gpi__describe_formula_pass(const gpi__formula_pass *pass, gemmepi_pl
 
 /* before: what it does before the formula */
 static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *pass, const char *before) {
+  if (pass->finder.function)
+    gpi__append(text, "  %s: amax of which scales are made, %u blocks of %u x %u threads\n",
+      pass->finder.name, pass->finder.blocks, pass->finder.threads_x, pass->finder.threads_y);
   if (pass->launch.function)
     gpi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once%s\n",
       pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
@@ -25637,7 +25703,7 @@ static void gpi__explain_behind_kernel(gpi__text *text, const gpi__product_kerne
 /* A formula that says an epilogue is run as that, by its routes, cuBLASLt's own among them: the problem with the epilogue in the formula's
  place. Gates' gradients, which are faster as formulas, stay such, and where the two would differ all do. */
 
-/* Scales that are found for D, and of an A or B that a formula makes (which is a D here). Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
+/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
  for Hopper, as they store D.
  Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
  one ahead, which makes the scale of this run from the amax of earlier ones, and room for its own. */
@@ -25693,20 +25759,6 @@ static void gpi__point_within(const gpi__problem *problem, void *place, gpi__arg
     pointers[GPI__D] = place;
   }
   pointers[GPI__FOUND_SCALE_D] = pointers[GPI__AMAX_HISTORY] = NULL;
-}
-
-/* A or B that a formula makes, as a D whose scales are found. */
-static gpi__problem gpi__problem_of_found(const gpi__problem *problem, int i) {
-  const gpi__made *made = &problem->made[i];
-  gpi__problem of;
-  memset(&of, 0, sizeof of);
-  of.batch = made->formula->placed.items;
-  of.flags = problem->flags;
-  of.found_scale = made->view.scale;
-  of.views[GPI__D] = made->view;
-  of.views[GPI__D].transposed = 0;
-  of.views[GPI__FOUND_SCALE_D] = made->scale;
-  return of;
 }
 
 /* >>building */
@@ -25782,14 +25834,14 @@ static gemmepi_status gpi__run_history(const gemmepi_context *context, const gpi
   return gpi__launch_kernel(context, &step->launch, &params, "the scale of earlier runs", stream);
 }
 
-/* With OUTER and VECTOR_128, behind it: from x in F32 d and its scales. */
+/* With OUTER and VECTOR_128, behind it. */
 static gemmepi_status gpi__run_quantise(const gemmepi_context *context, const gpi__found_step *step,
-  const void *x, void *d, void *scale, gemmepi_stream stream) {
+  const gpi__arguments *arguments, void *place, gemmepi_stream stream) {
   gpi__quantise_params params = step->params;
-  memcpy(&params.x.data, &x, sizeof x);
-  params.d.data = d;
-  params.scale = (float *)scale;
-  return gpi__launch_kernel(context, &step->launch, &params, "scales that are found", stream);
+  params.x.data = place;
+  params.d.data = arguments->pointers[GPI__D];
+  params.scale = (float *)arguments->pointers[GPI__FOUND_SCALE_D];
+  return gpi__launch_kernel(context, &step->launch, &params, "scales of d", stream);
 }
 
 /* >>what a formula says. Where a function finds what it looks for, it notes what that is of an epilogue. */
@@ -31704,7 +31756,6 @@ typedef struct gpi__around {
   gpi__found_step found;
   gpi__formula_step formula; /* of inside.formula, if it has one */
   gpi__formula_pass made[2]; /* that make A and B of what is stored; used_count 0: none does */
-  gpi__found_step scales[2]; /* that find scales of what they make; no function: none does */
 } gpi__around;
 
 /* What the plan was made for. */
@@ -31726,6 +31777,12 @@ static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, in
   source.scale_a = stored->scale;
   source.scale_a_stride = problem->views[GPI__SCALE_OF(i)].batch_stride;
   source.alignment = problem->alignment;
+  if (problem->made[i].scale.dtype) {
+    source.found = problem->made[i].view.dtype;
+    source.found_mode = problem->made[i].view.scale;
+    source.found_stride = problem->made[i].scale.batch_stride;
+    source.found_power = (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0;
+  }
   return source;
 }
 
@@ -31736,13 +31793,8 @@ static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *aro
   for (i = GPI__A; i <= GPI__B && !status && gpi__reads_operands(&around->problem); i++) {
     const gpi__made *made = &around->problem.made[i];
     gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
-    if (!made->formula || around->inside.made[i].formula || !made->view.bytes)
-      continue;
-    status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
-    if (!status && made->scale.dtype) {
-      gpi__problem of = gpi__problem_of_found(&around->problem, i);
-      status = gpi__build_found_step(context, &of, &around->scales[i]);
-    }
+    if (made->formula && !around->inside.made[i].formula && made->view.bytes)
+      status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
   }
   return status;
 }
@@ -31784,9 +31836,9 @@ static int gpi__is_better_in_registers(const gemmepi_context *context, const gpi
   return rank < GPI__NEVER && rank < gpi__least_rank(context, &passed) + passes;
 }
 
-/* What is made, the scales that are found of it, and what they are found in. */
+/* What is made, the scales that are found of it, and the amax that these are made of. */
 typedef struct gpi__made_sizes {
-  size_t made, scale, f32;
+  size_t made, scale, amax;
 } gpi__made_sizes;
 
 static gpi__made_sizes gpi__sizes_of_made(const gpi__around *around, int i) {
@@ -31795,13 +31847,13 @@ static gpi__made_sizes gpi__sizes_of_made(const gpi__around *around, int i) {
     return sizes;
   sizes.made = gpi__round_up((size_t)around->problem.made[i].view.bytes, 256);
   sizes.scale = gpi__round_up((size_t)around->problem.made[i].scale.bytes, 256);
-  sizes.f32 = gpi__round_up(around->scales[i].bytes, 256);
+  sizes.amax = gpi__round_up(around->made[i].finder_bytes, 256);
   return sizes;
 }
 
 static size_t gpi__bytes_of_made(const gpi__around *around, int i) {
   gpi__made_sizes sizes = gpi__sizes_of_made(around, i);
-  return sizes.made + sizes.scale + sizes.f32;
+  return sizes.made + sizes.scale + sizes.amax;
 }
 
 /* >>the product that makes v */
@@ -32380,29 +32432,29 @@ static void gpi__point_formula(const gpi__kept_formula *kept, const gpi__argumen
   }
 }
 
-/* Runs what makes operand i, in F32 where scales are found of it, and finds them. */
+/* Runs what makes operand i and finds its scales. */
 static gemmepi_status gpi__run_one_made(const gemmepi_context *context, const gpi__around *around, int i,
   char *place, gpi__arguments *own, gemmepi_stream stream) {
   gpi__made_sizes sizes = gpi__sizes_of_made(around, i);
-  int finds = around->scales[i].launch.function != NULL;
-  char *scale = place + sizes.made, *f32 = scale + sizes.scale;
+  float *scale = (float *)(void *)(place + sizes.made);
   gpi__formula_pointers pointers;
   gpi__formula_run run;
   gemmepi_status status = GEMMEPI_OK;
   gpi__point_formula(around->problem.made[i].formula, own, &pointers);
-  pointers.operands[GPI__RESULT] = finds ? f32 : place;
+  pointers.operands[GPI__RESULT] = place;
+  pointers.scales[GPI__RESULT] = scale;
+  pointers.amax[GPI__RESULT] = place + sizes.made + sizes.scale;
   memset(&run, 0, sizeof run);
   run.value = own->pointers[i];
   run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
   run.operands = pointers.operands;
   run.scales = pointers.scales;
+  run.amax = pointers.amax;
   if (around->made[i].used_count)
     status = gpi__run_formula_pass(context, &around->made[i], &run, stream);
   own->pointers[i] = place;
-  own->pointers[GPI__SCALE_OF(i)] = finds ? scale : NULL;
-  if (status || !finds)
-    return status;
-  return gpi__run_quantise(context, &around->scales[i], f32, place, scale, stream);
+  own->pointers[GPI__SCALE_OF(i)] = sizes.scale ? scale : NULL;
+  return status;
 }
 
 /* Makes the operands that formulas make, and points the product to them. */
@@ -32515,8 +32567,7 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
   if (!status && GPI__FORMULA(&around->inside))
     status = gpi__run_behind_v(context, &around->inside, &around->formula, inside, &at, stream);
   if (!status && around->finds && !is_tensor)
-    status = gpi__run_quantise(context, &around->found, at.found, run->arguments->pointers[GPI__D],
-      run->arguments->pointers[GPI__FOUND_SCALE_D], stream);
+    status = gpi__run_quantise(context, &around->found, run->arguments, at.found, stream);
   return status;
 }
 
@@ -32805,15 +32856,6 @@ static gemmepi_route gpi__told_route(const gpi__matmul_plan *plan) {
 
 /* >>as a struct */
 
-/* What makes operands, and finds their scales. */
-static void gpi__describe_made(const gpi__around *around, gemmepi_plan_details *details) {
-  int i;
-  for (i = GPI__A; i <= GPI__B; i++) {
-    gpi__describe_formula_pass(&around->made[i], details);
-    details->launches += around->scales[i].launch.function != NULL;
-  }
-}
-
 /* The product's kernel, else what is launched instead; and all launches. */
 static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
   const gpi__matmul_plan *current = gpi__current_plan(plan);
@@ -32823,7 +32865,8 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
   if (!around)
     return;
   gpi__describe_formula_pass(&around->formula.pass, details);
-  gpi__describe_made(around, details);
+  gpi__describe_formula_pass(&around->made[0], details);
+  gpi__describe_formula_pass(&around->made[1], details);
   details->launches += around->finds;
 }
 
@@ -33077,23 +33120,14 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
   }
 }
 
-/* The launch that finds scales of what is called name. */
-static void gpi__explain_quantise(gpi__text *text, const gpi__launch *launch, const char *name) {
-  gpi__append(text, "  %s: %s and its scales, %u blocks of %u threads\n", launch->name, name, launch->blocks, launch->threads_x);
-}
-
 /* The passes that make operands. */
 static void gpi__explain_made(gpi__text *text, const gpi__around *around) {
   int i;
   for (i = GPI__A; i <= GPI__B; i++)
     if (around->made[i].used_count) {
-      const gpi__view *made = &around->problem.made[i].view;
-      const gpi__launch *scales = &around->scales[i].launch;
-      const char *name = gpi__argument_name(&around->problem, i);
-      gpi__append(text, "  %s in %s, into workspace:\n", name, gpi__type(scales->function ? GEMMEPI_F32 : made->dtype));
+      gpi__append(text, "  %s in %s%s, into workspace:\n", gpi__argument_name(&around->problem, i),
+        gpi__type(around->problem.made[i].view.dtype), around->problem.made[i].scale.dtype ? " and its scales" : "");
       gpi__explain_formula_pass(text, &around->made[i], "");
-      if (scales->function)
-        gpi__explain_quantise(text, scales, name);
     }
 }
 
@@ -33117,7 +33151,7 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
   if (around && GPI__FORMULA(&around->inside))
     gpi__explain_formula_pass(text, &around->formula.pass, "");
   if (finds && !is_tensor)
-    gpi__explain_quantise(text, finds, "d");
+    gpi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks, finds->threads_x);
 }
 
 static void gpi__explain_matmul(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
@@ -35495,13 +35529,14 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 
 static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details *details) {
   const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
+  int i;
   details->route = plan->route;
   if (plan->route == GEMMEPI_ROUTE_FUSED || plan->route == GEMMEPI_ROUTE_PLAIN) {
     gpi__describe_product_kernel(&plan->problem, &plan->built.kernel, details);
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
         (plan->maps.function != NULL) + (plan->sums.function != NULL);
-    if (plan->around)
-      gpi__describe_made(plan->around, details);
+    for (i = GPI__A; i <= GPI__B && plan->around; i++)
+      gpi__describe_formula_pass(&plan->around->made[i], details);
   }
   details->bit_stable = !plan->tuned.is_measured;
   gpi__describe_tuned(&plan->tuned, details);

@@ -1931,6 +1931,10 @@ static const gpi__any_strides *any_strides(void) {
     return &strides;
 }
 
+static struct {
+    int how, mode; /* by which the pass that is added finds D's scales; 0: it does not */
+} finding;
+
 static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator, gemmepi_dtype d,
                         int aligned, int applied, int strided) {
     static char prologue[1 << 16];
@@ -1962,9 +1966,12 @@ static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator
     source.dtype = accumulator, source.ld = 1024;
     source.alignment = aligned ? 256 : (int64_t)gpi__dtype(d)->size;
     source.applied = applied, source.c = applied ? 0 : (int)d;
-    gpi__formula_pass_prologue(&text, &placed, &source);
+    source.found = GEMMEPI_E4M3, source.found_mode = finding.mode;
+    gpi__formula_pass_prologue(&text, &placed, &source, finding.how);
     snprintf(name, sizeof name, "%s_%s%s%s%s", row->name, gpi__dtype(d)->name, applied ? "" : "_c",
              aligned ? "" : "_unaligned", strided ? "_strided" : "");
+    if (finding.how)
+        snprintf(name, sizeof name, "%s_found%d_%d", row->name, finding.how, finding.mode);
     add(&formula_pass, name, prologue);
     text = gpi__text_in(prologue, sizeof prologue);
     gpi__formula_reduce_prologue(&text, &placed);
@@ -1985,6 +1992,14 @@ static void list_formulas(void) {
         add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_E4M3, 1, 0, 0);
         add_formula(&formula_rows[i], GEMMEPI_F64, GEMMEPI_F64, 1, 1, 0);
     }
+    finding.mode = GEMMEPI_SCALE_VECTOR_128;
+    for (finding.how = GPI__FIND_AT_ONCE; finding.how <= (int)GPI__FIND_BY_AMAX; finding.how++)
+        add_formula(&formula_rows[finding.how == GPI__FIND_AT_ONCE ? 0 : 3], GEMMEPI_F32, GEMMEPI_F32, 1, 1,
+                    0);
+    finding.mode = GEMMEPI_SCALE_OUTER;
+    for (finding.how = GPI__FIND_AMAX; finding.how <= (int)GPI__FIND_BY_AMAX; finding.how++)
+        add_formula(&formula_rows[0], GEMMEPI_F32, GEMMEPI_F32, 1, 1, 0);
+    finding.how = 0;
 }
 
 /* >>formulas inside kernels */

@@ -7,6 +7,9 @@
 static gemmepi_status gpi__clear_formula_amax(const gemmepi_context *context, const gpi__formula_pass *pass,
                                               const gpi__formula_run *run, gemmepi_stream stream) {
     int u, result = 0;
+    if (pass->finder.function)
+        result = context->driver.memset_d8_async((gpi__cu_deviceptr)(uintptr_t)run->amax[GPI__RESULT], 0,
+                                                 pass->finder_bytes, (gpi__cu_stream)stream);
     for (u = 0; u < pass->used_count && !result; u++) {
         int i = pass->used[u];
         if (pass->amax[i])
@@ -44,19 +47,22 @@ static void gpi__point_source(const gpi__formula_run *run, gpi__formula_pass_par
     params->uses_c = run->uses_c;
 }
 
+/* launch: the pass's own, or its finder */
 static gemmepi_status gpi__launch_formula_pass(const gemmepi_context *context, const gpi__formula_pass *pass,
-                                               const gpi__formula_run *run, gemmepi_stream stream) {
+                                               const gpi__launch *launch, const gpi__formula_run *run,
+                                               gemmepi_stream stream) {
     gpi__strided_formula_params strided;
     int u;
     strided.pass = pass->params;
     gpi__point_source(run, &strided.pass);
     for (u = 0; u < pass->used_count; u++)
         gpi__point_operand(run, pass, pass->used[u], &strided.pass.places[pass->used[u]]);
+    if (pass->finder.function)
+        strided.pass.places[GPI__RESULT].amax = run->amax[GPI__RESULT];
     if (pass->is_strided)
         strided.strides = pass->strides;
-    return gpi__launch_kernel(context, &pass->launch,
-                              pass->is_strided ? (void *)&strided : (void *)&strided.pass, "the formula",
-                              stream);
+    return gpi__launch_kernel(context, launch, pass->is_strided ? (void *)&strided : (void *)&strided.pass,
+                              "the formula", stream);
 }
 
 static gemmepi_status gpi__launch_reductions(const gemmepi_context *context, const gpi__formula_pass *pass,
@@ -80,8 +86,10 @@ static gemmepi_status gpi__launch_reductions(const gemmepi_context *context, con
 static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, const gpi__formula_pass *pass,
                                             const gpi__formula_run *run, gemmepi_stream stream) {
     gemmepi_status status = gpi__clear_formula_amax(context, pass, run, stream);
+    if (!status && pass->finder.function)
+        status = gpi__launch_formula_pass(context, pass, &pass->finder, run, stream);
     if (!status && pass->launch.function)
-        status = gpi__launch_formula_pass(context, pass, run, stream);
+        status = gpi__launch_formula_pass(context, pass, &pass->launch, run, stream);
     if (!status && pass->finish.function)
         status = gpi__launch_reductions(context, pass, run, stream);
     return status;
@@ -91,7 +99,8 @@ static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, cons
 
 /* With clearing each amax. */
 static int gpi__formula_launches(const gpi__formula_pass *pass) {
-    int u, launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+    int u, launches = (pass->launch.function != NULL) + (pass->finish.function != NULL) +
+                      2 * (pass->finder.function != NULL);
     for (u = 0; u < pass->used_count; u++)
         launches += pass->amax[pass->used[u]] != 0;
     return launches;
@@ -107,6 +116,9 @@ static void gpi__describe_formula_pass(const gpi__formula_pass *pass, gemmepi_pl
 
 /* before: what it does before the formula */
 static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *pass, const char *before) {
+    if (pass->finder.function)
+        gpi__append(text, "  %s: amax of which scales are made, %u blocks of %u x %u threads\n",
+                    pass->finder.name, pass->finder.blocks, pass->finder.threads_x, pass->finder.threads_y);
     if (pass->launch.function)
         gpi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once%s\n",
                     pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,

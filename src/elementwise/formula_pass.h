@@ -244,9 +244,18 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
     gpi__text text = gpi__growing_text(&context->allocator);
     gemmepi_status status = GEMMEPI_OK;
     if (pass->launch.blocks) {
-        gpi__formula_pass_prologue(&text, placed, source);
+        gpi__formula_pass_prologue(&text, placed, source,
+                                   !source->found        ? 0
+                                   : pass->finder.blocks ? GPI__FIND_BY_AMAX
+                                                         : GPI__FIND_AT_ONCE);
         status =
             gpi__get_printed_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
+    }
+    if (!status && pass->finder.blocks) {
+        text.length = 0;
+        gpi__formula_pass_prologue(&text, placed, source, GPI__FIND_AMAX);
+        status =
+            gpi__get_printed_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->finder);
     }
     if (!status && pass->finish.blocks) {
         text.length = 0;
@@ -256,6 +265,21 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
     }
     gpi__delete(&context->allocator, text.data);
     return status;
+}
+
+/* Where D's scales are found: in a launch of their own, but of 128 columns that lanes side by side have. */
+static void gpi__lay_out_found(const gpi__placed_formula *placed, const gpi__formula_source *source,
+                               gpi__formula_pass *pass) {
+    int64_t vectors =
+        gpi__divide_up(gpi__reduced_columns(placed, &placed->formula->operands[GPI__RESULT]), 128);
+    int is_vector = source->found_mode == GEMMEPI_SCALE_VECTOR_128;
+    pass->scaled[GPI__RESULT] = 1;
+    pass->params.places[GPI__RESULT].scale_stride = source->found_stride;
+    if (is_vector && placed->formula->operands[GPI__RESULT].members == 1)
+        return;
+    pass->finder = pass->launch;
+    pass->finder_bytes = gpi__bytes_for(
+        gpi__times(gpi__times(placed->rows, placed->items), is_vector ? vectors : 1), sizeof(float));
 }
 
 /* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
@@ -277,6 +301,8 @@ static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gp
     states.of_row = states.of_line = pass->params.column_tiles;
     states.lines = pass->params.row_tiles;
     states.span = (int64_t)pass->launch.threads_x * pass->runs_of;
+    if (source->found)
+        gpi__lay_out_found(placed, source, pass);
     if (!status)
         status = gpi__lay_out_reductions(placed, &states, pass);
     return status ? status : gpi__get_formula_kernels(context, placed, source, pass);

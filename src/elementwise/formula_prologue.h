@@ -33,9 +33,9 @@ static void gpi__append_source_defines(gpi__text *text, const gpi__formula *form
                 source->scale_b);
 }
 
-/* All that stands before formula_pass.cu. */
+/* All that stands before formula_pass.cu. finding: how it finds D's scales, or 0 */
 static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formula *placed,
-                                       const gpi__formula_source *source) {
+                                       const gpi__formula_source *source, int finding) {
     const gpi__formula *f = placed->formula;
     int run = gpi__formula_run_length(f);
     int64_t columns = gpi__formula_columns(placed);
@@ -46,7 +46,13 @@ static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formul
     gpi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
                 gpi__formula_is_aligned(placed, source, run));
     gpi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n",
-                gpi__formula_type(f->operands[GPI__RESULT].dtype, f->accumulator));
+                gpi__formula_type(finding ? source->found : f->operands[GPI__RESULT].dtype, f->accumulator));
+    if (finding)
+        gpi__append(
+            text,
+            "#define GEMMEPI_FOUND %d\n#define GEMMEPI_FOUND_MODE %d\n#define GEMMEPI_POWER_OF_TWO %d\n"
+            "#include \"found_scale.cuh\"\n",
+            finding, source->found_mode, source->found_power);
     if (source->invariant)
         gpi__append(text, GPI__AS_WRITTEN);
     gpi__append_source_defines(text, f, source);

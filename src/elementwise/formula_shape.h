@@ -23,6 +23,10 @@ typedef struct gpi__formula_source {
     int64_t scale_a_stride, scale_b_stride;
     int invariant;     /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
     int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
+    int found; /* E4M3 or E5M2: D is stored so, by scales that are found. 0: it is stored as the formula says */
+    int found_mode;  /* OUTER, one for each row, or VECTOR_128, one for each row and 128 columns */
+    int found_power; /* 1: they are powers of two */
+    int64_t found_stride;
 } gpi__formula_source;
 
 /* What a run of it is given. */
@@ -33,16 +37,22 @@ typedef struct gpi__formula_run {
     int uses_c;
     void *const *operands;      /* by place, D at RESULT; of a NUMBER: to a double on the host */
     const float *const *scales; /* by place, or NULL */
-    void *const *amax;          /* by place, or NULL; set to 0 here */
+    void *const *
+        amax; /* by place, or NULL; set to 0 here; D's also where the pass has a finder, a number for each scale */
     const float *scale_a, *scale_b, *scale_c;
     void *states; /* workspace of pass.state_bytes */
 } gpi__formula_run;
 
+/* How a kernel finds D's scales: as formula_pass.cu has it. */
+enum { GPI__FIND_AT_ONCE = 1, GPI__FIND_AMAX, GPI__FIND_BY_AMAX };
+
 enum { GPI__ROLE_NONE, GPI__ROLE_NUMBER, GPI__ROLE_POINTER, GPI__ROLE_REDUCTION };
 
 typedef struct gpi__formula_pass {
-    gpi__launch launch, finish;               /* either may be nothing */
-    gpi__formula_pass_params params;          /* all but pointers and scalars */
+    gpi__launch launch, finish;      /* either may be nothing */
+    gpi__launch finder;              /* ahead of them: the amax of which D's scales are made; or nothing */
+    size_t finder_bytes;             /* of these */
+    gpi__formula_pass_params params; /* all but pointers and scalars */
     gpi__formula_reduce_params reduce_params; /* likewise */
     gpi__formula_strides strides;             /* where is_strided */
     int is_strided;

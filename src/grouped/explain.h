@@ -7,13 +7,14 @@
 
 static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details *details) {
     const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
+    int i;
     details->route = plan->route;
     if (plan->route == GEMMEPI_ROUTE_FUSED || plan->route == GEMMEPI_ROUTE_PLAIN) {
         gpi__describe_product_kernel(&plan->problem, &plan->built.kernel, details);
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
                             (plan->maps.function != NULL) + (plan->sums.function != NULL);
-        if (plan->around)
-            gpi__describe_made(plan->around, details);
+        for (i = GPI__A; i <= GPI__B && plan->around; i++)
+            gpi__describe_formula_pass(&plan->around->made[i], details);
     }
     details->bit_stable = !plan->tuned.is_measured;
     gpi__describe_tuned(&plan->tuned, details);

@@ -1,9 +1,23 @@
-/* FIND_SCALE_D on the host: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
+/* FIND_SCALE_D on the host, and the scales of A or B that a formula makes: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
 #ifndef GEMMEPI_HOST_FOUND_SCALE_H
 #define GEMMEPI_HOST_FOUND_SCALE_H
 
 #include "../problem/grouped.h"
 #include "product.h"
+
+/* A or B that a formula makes, as a D whose scales are found. */
+static gpi__problem gpi__problem_of_found(const gpi__problem *problem, int i) {
+    const gpi__made *made = &problem->made[i];
+    gpi__problem of;
+    memset(&of, 0, sizeof of);
+    of.batch = made->formula->placed.items;
+    of.flags = problem->flags;
+    of.found_scale = made->view.scale;
+    of.views[GPI__D] = made->view;
+    of.views[GPI__D].transposed = 0;
+    of.views[GPI__FOUND_SCALE_D] = made->scale;
+    return of;
+}
 
 /* The amax over the largest number of D's type, as kernels/found_scale.cuh has it. */
 static float gpi__host_found_scale(const gpi__problem *problem, double amax) {

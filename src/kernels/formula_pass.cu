@@ -13,8 +13,15 @@
 //     GEMMEPI_STRIDED      1: operands have any strides; items have GEMMEPI_ITEM_AXES axes, and GEMMEPI_STEPPED a bit for each operand, by its
 //                          place, whose columns are not side by side. There is no v then
 //     GEMMEPI_SCALED       a bit for each operand, by its place, that has a scale; GEMMEPI_AMAX one for each that has an amax
+//     GEMMEPI_FOUND        how D's scales are found, as formula_shape.h has it; else 0. GEMMEPI_FOUND_MODE says which: the public mode, OUTER or
+//                          VECTOR_128. found_scale.cuh is included
 #include "formula_run.cuh"
 #include "activation.cuh"
+
+#ifndef GEMMEPI_FOUND
+#define GEMMEPI_FOUND 0
+#endif
+enum { AT_ONCE = 1, AMAX_ALONE, BY_AMAX };
 
 constexpr int THREADS = 256, RESULT = 32;
 constexpr bool IS_INT = SAME<T, I32>;
@@ -108,6 +115,63 @@ __device__ inline void load_value(const gpi__formula_pass_params &p, const Value
 
 // >>outputs: what a row has of each, and what is gathered over rows. Each may use its Scratch of shared memory to finish, one after another.
 
+#if GEMMEPI_FOUND
+constexpr bool OF_WHOLE_ROWS = GEMMEPI_FOUND_MODE == SCALE_OUTER;
+
+__device__ inline long long found_at(const gpi__formula_pass_params &p, const Place &place, long long column) {
+    return place.item * p.places[RESULT].scale_stride + (OF_WHOLE_ROWS ? 0 : column / SCALE_STEPS * p.rows) + place.row;
+}
+
+// The largest that so many lanes side by side have, in each of them.
+template <int Members> __device__ inline u32 largest_of_lanes(const Place &place, const float (&row)[Members][UNITS], u32 lanes) {
+    u32 largest = 0;
+#pragma unroll
+    for (int member = 0; member < Members; member++)
+        keep_largest(row[member], place.valid, largest);
+    for (u32 step = lanes / 2; step > 0; step /= 2)
+        largest = max(largest, __shfl_xor_sync(0xffffffff, largest, (int)step));
+    return largest;
+}
+
+// Divides by the scales that it finds of 128 columns, which lanes side by side have; or raises the amax that each scale is made of; or divides by
+// what these say.
+template <class Type, int Members>
+__device__ inline void find_scales(const gpi__formula_pass_params &p, const Place &place, float (&row)[Members][UNITS]) {
+    float *scales = (float *)p.places[RESULT].scale, scale = 1;
+    u32 *amax = (u32 *)p.places[RESULT].amax, lanes = SCALE_STEPS / UNITS;
+    if (GEMMEPI_FOUND == AT_ONCE) {
+        lanes = lanes < blockDim.x ? lanes : blockDim.x;
+        scale = scale_of_amax<Type>(largest_of_lanes(place, row, lanes));
+        if (threadIdx.x % lanes == 0 && place.valid)
+            scales[found_at(p, place, place.unit)] = scale;
+    } else if (GEMMEPI_FOUND == AMAX_ALONE && OF_WHOLE_ROWS) {
+        u32 largest = largest_of_lanes(place, row, blockDim.x < 32 ? blockDim.x : 32);
+        if (threadIdx.x % 32 == 0 && place.valid)
+            raise_to(amax + found_at(p, place, 0), largest);
+    } else if (OF_WHOLE_ROWS && place.valid) {
+        scale = scale_of_amax<Type>(amax[found_at(p, place, 0)]);
+        if (place.unit == 0)
+            scales[found_at(p, place, 0)] = scale;
+    }
+    float factor = factor_of_scale(scale);
+#pragma unroll
+    for (int j = 0; j < Members * UNITS; j++) {
+        float &x = row[j / UNITS][j % UNITS];
+        long long column = column_of<Members>(p.units, place.unit + j % UNITS, j / UNITS), at = found_at(p, place, column);
+        if (GEMMEPI_FOUND == AT_ONCE || OF_WHOLE_ROWS) {
+            x *= factor;
+        } else if (j % UNITS < place.valid && GEMMEPI_FOUND == AMAX_ALONE) {
+            raise_to(amax + at, magnitude(x));
+        } else if (j % UNITS < place.valid) {
+            scale = scale_of_amax<Type>(amax[at]);
+            x *= factor_of_scale(scale);
+            if (column % SCALE_STEPS == 0)
+                scales[at] = scale;
+        }
+    }
+}
+#endif
+
 template <int Number, int Members, class Type> struct Stored {
     static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, HAS_AMAX = (GEMMEPI_AMAX >> Number & 1) != 0;
     struct Scratch {};
@@ -127,7 +191,11 @@ template <int Number, int Members, class Type> struct Stored {
 #pragma unroll
             for (int i = 0; i < Members * UNITS; i++)
                 row[i / UNITS][i % UNITS] = times(row[i / UNITS][i % UNITS], (T)to.scale[place.item * to.scale_stride]);
-        if (place.valid)
+#if GEMMEPI_FOUND
+        if constexpr (Number == RESULT)
+            find_scales<Type>(p, place, row);
+#endif
+        if (place.valid && GEMMEPI_FOUND != AMAX_ALONE)
             store_units<Members, IS_STEPPED<Number>>((Type *)to.data + item_start<Number>(p, place) + place.row * to.ld, column_step<Number>(place),
                                                      p.units, place, row);
     }

@@ -23,7 +23,6 @@ typedef struct gpi__around {
     gpi__found_step found;
     gpi__formula_step formula; /* of inside.formula, if it has one */
     gpi__formula_pass made[2]; /* that make A and B of what is stored; used_count 0: none does */
-    gpi__found_step scales[2]; /* that find scales of what they make; no function: none does */
 } gpi__around;
 
 /* What the plan was made for. */
@@ -45,6 +44,12 @@ static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, in
     source.scale_a = stored->scale;
     source.scale_a_stride = problem->views[GPI__SCALE_OF(i)].batch_stride;
     source.alignment = problem->alignment;
+    if (problem->made[i].scale.dtype) {
+        source.found = problem->made[i].view.dtype;
+        source.found_mode = problem->made[i].view.scale;
+        source.found_stride = problem->made[i].scale.batch_stride;
+        source.found_power = (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0;
+    }
     return source;
 }
 
@@ -55,13 +60,8 @@ static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *aro
     for (i = GPI__A; i <= GPI__B && !status && gpi__reads_operands(&around->problem); i++) {
         const gpi__made *made = &around->problem.made[i];
         gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
-        if (!made->formula || around->inside.made[i].formula || !made->view.bytes)
-            continue;
-        status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
-        if (!status && made->scale.dtype) {
-            gpi__problem of = gpi__problem_of_found(&around->problem, i);
-            status = gpi__build_found_step(context, &of, &around->scales[i]);
-        }
+        if (made->formula && !around->inside.made[i].formula && made->view.bytes)
+            status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
     }
     return status;
 }
@@ -103,9 +103,9 @@ static int gpi__is_better_in_registers(const gemmepi_context *context, const gpi
     return rank < GPI__NEVER && rank < gpi__least_rank(context, &passed) + passes;
 }
 
-/* What is made, the scales that are found of it, and what they are found in. */
+/* What is made, the scales that are found of it, and the amax that these are made of. */
 typedef struct gpi__made_sizes {
-    size_t made, scale, f32;
+    size_t made, scale, amax;
 } gpi__made_sizes;
 
 static gpi__made_sizes gpi__sizes_of_made(const gpi__around *around, int i) {
@@ -114,13 +114,13 @@ static gpi__made_sizes gpi__sizes_of_made(const gpi__around *around, int i) {
         return sizes;
     sizes.made = gpi__round_up((size_t)around->problem.made[i].view.bytes, 256);
     sizes.scale = gpi__round_up((size_t)around->problem.made[i].scale.bytes, 256);
-    sizes.f32 = gpi__round_up(around->scales[i].bytes, 256);
+    sizes.amax = gpi__round_up(around->made[i].finder_bytes, 256);
     return sizes;
 }
 
 static size_t gpi__bytes_of_made(const gpi__around *around, int i) {
     gpi__made_sizes sizes = gpi__sizes_of_made(around, i);
-    return sizes.made + sizes.scale + sizes.f32;
+    return sizes.made + sizes.scale + sizes.amax;
 }
 
 /* >>the product that makes v */

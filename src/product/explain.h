@@ -35,15 +35,6 @@ static gemmepi_route gpi__told_route(const gpi__matmul_plan *plan) {
 
 /* >>as a struct */
 
-/* What makes operands, and finds their scales. */
-static void gpi__describe_made(const gpi__around *around, gemmepi_plan_details *details) {
-    int i;
-    for (i = GPI__A; i <= GPI__B; i++) {
-        gpi__describe_formula_pass(&around->made[i], details);
-        details->launches += around->scales[i].launch.function != NULL;
-    }
-}
-
 /* The product's kernel, else what is launched instead; and all launches. */
 static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
     const gpi__matmul_plan *current = gpi__current_plan(plan);
@@ -53,7 +44,8 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
     if (!around)
         return;
     gpi__describe_formula_pass(&around->formula.pass, details);
-    gpi__describe_made(around, details);
+    gpi__describe_formula_pass(&around->made[0], details);
+    gpi__describe_formula_pass(&around->made[1], details);
     details->launches += around->finds;
 }
 
@@ -325,25 +317,15 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
     }
 }
 
-/* The launch that finds scales of what is called name. */
-static void gpi__explain_quantise(gpi__text *text, const gpi__launch *launch, const char *name) {
-    gpi__append(text, "  %s: %s and its scales, %u blocks of %u threads\n", launch->name, name,
-                launch->blocks, launch->threads_x);
-}
-
 /* The passes that make operands. */
 static void gpi__explain_made(gpi__text *text, const gpi__around *around) {
     int i;
     for (i = GPI__A; i <= GPI__B; i++)
         if (around->made[i].used_count) {
-            const gpi__view *made = &around->problem.made[i].view;
-            const gpi__launch *scales = &around->scales[i].launch;
-            const char *name = gpi__argument_name(&around->problem, i);
-            gpi__append(text, "  %s in %s, into workspace:\n", name,
-                        gpi__type(scales->function ? GEMMEPI_F32 : made->dtype));
+            gpi__append(text, "  %s in %s%s, into workspace:\n", gpi__argument_name(&around->problem, i),
+                        gpi__type(around->problem.made[i].view.dtype),
+                        around->problem.made[i].scale.dtype ? " and its scales" : "");
             gpi__explain_formula_pass(text, &around->made[i], "");
-            if (scales->function)
-                gpi__explain_quantise(text, scales, name);
         }
 }
 
@@ -368,7 +350,8 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
     if (around && GPI__FORMULA(&around->inside))
         gpi__explain_formula_pass(text, &around->formula.pass, "");
     if (finds && !is_tensor)
-        gpi__explain_quantise(text, finds, "d");
+        gpi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks,
+                    finds->threads_x);
 }
 
 static void gpi__explain_matmul(gpi__text *text, const gemmepi_plan *base,

@@ -67,8 +67,7 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
     if (!status && GPI__FORMULA(&around->inside))
         status = gpi__run_behind_v(context, &around->inside, &around->formula, inside, &at, stream);
     if (!status && around->finds && !is_tensor)
-        status = gpi__run_quantise(context, &around->found, at.found, run->arguments->pointers[GPI__D],
-                                   run->arguments->pointers[GPI__FOUND_SCALE_D], stream);
+        status = gpi__run_quantise(context, &around->found, run->arguments, at.found, stream);
     return status;
 }
 

@@ -46,29 +46,29 @@ static void gpi__point_formula(const gpi__kept_formula *kept, const gpi__argumen
     }
 }
 
-/* Runs what makes operand i, in F32 where scales are found of it, and finds them. */
+/* Runs what makes operand i and finds its scales. */
 static gemmepi_status gpi__run_one_made(const gemmepi_context *context, const gpi__around *around, int i,
                                         char *place, gpi__arguments *own, gemmepi_stream stream) {
     gpi__made_sizes sizes = gpi__sizes_of_made(around, i);
-    int finds = around->scales[i].launch.function != NULL;
-    char *scale = place + sizes.made, *f32 = scale + sizes.scale;
+    float *scale = (float *)(void *)(place + sizes.made);
     gpi__formula_pointers pointers;
     gpi__formula_run run;
     gemmepi_status status = GEMMEPI_OK;
     gpi__point_formula(around->problem.made[i].formula, own, &pointers);
-    pointers.operands[GPI__RESULT] = finds ? f32 : place;
+    pointers.operands[GPI__RESULT] = place;
+    pointers.scales[GPI__RESULT] = scale;
+    pointers.amax[GPI__RESULT] = place + sizes.made + sizes.scale;
     memset(&run, 0, sizeof run);
     run.value = own->pointers[i];
     run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
     run.operands = pointers.operands;
     run.scales = pointers.scales;
+    run.amax = pointers.amax;
     if (around->made[i].used_count)
         status = gpi__run_formula_pass(context, &around->made[i], &run, stream);
     own->pointers[i] = place;
-    own->pointers[GPI__SCALE_OF(i)] = finds ? scale : NULL;
-    if (status || !finds)
-        return status;
-    return gpi__run_quantise(context, &around->scales[i], f32, place, scale, stream);
+    own->pointers[GPI__SCALE_OF(i)] = sizes.scale ? scale : NULL;
+    return status;
 }
 
 /* Makes the operands that formulas make, and points the product to them. */

@@ -47,32 +47,38 @@ static void scales_found_behind_cublaslts_product_are_the_route_split(void) {
     nothing_is_left();
 }
 
-/* The pass and what finds its scales are launches of their own, ahead of the product. */
+/* The pass finds scales of vectors; those of rows are made of an amax, which a launch finds ahead of it. */
 static void scales_found_of_what_a_formula_makes_are_explained(void) {
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_NONE);
-    gemmepi_plan_details details[2];
+    gemmepi_plan_details details[3];
     gemmepi_plan *plan = NULL;
     int finds;
     desc.m = 64, desc.n = 48, desc.k = 300, desc.b.dtype = GEMMEPI_E4M3, desc.b.transposed = 1;
     desc.d.dtype = GEMMEPI_BF16, desc.a.formula = "2 * a", desc.a.compute_dtype = GEMMEPI_E4M3;
-    for (finds = 0; finds < 2; finds++) {
+    for (finds = 0; finds < 3; finds++) {
         desc.flags = finds ? GEMMEPI_FIND_SCALE_A : 0;
-        desc.a.scale.mode = finds ? GEMMEPI_SCALE_VECTOR_128 : GEMMEPI_SCALE_NONE;
+        desc.a.scale.mode = finds == 2   ? GEMMEPI_SCALE_VECTOR_128
+                            : finds == 1 ? GEMMEPI_SCALE_OUTER
+                                         : GEMMEPI_SCALE_NONE;
         CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
                   gemmepi_plan_info(plan, &details[finds]) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
         check_explained(plan, "scales of a");
-        CHECK(explain_has(plan, "a and its scales, 24 blocks of 256 threads") == finds &&
-                  explain_has(plan, "E4M3, a scale for each 128 of k, found") == finds,
+        CHECK(explain_has(plan, "a in E4M3 and its scales, into workspace") == (finds > 0) &&
+                  explain_has(plan, "amax of which scales are made") == (finds == 1) &&
+                  explain_has(plan, "E4M3, a scale for each 128 of k, found") == (finds == 2),
               "finds %d", finds);
         gemmepi_plan_destroy(plan);
     }
-    CHECK(details[1].launches == details[0].launches + 1, "%d launches, not one more than %d",
-          details[1].launches, details[0].launches);
-    /* in E4M3 and F32, lines of 304, and three scales of each */
-    CHECK(details[1].workspace_size >= 64 * 304 * 5 + 64 * 3 * 4, "%d bytes", (int)details[1].workspace_size);
+    /* zeros are a launch, too */
+    CHECK(details[1].launches == details[0].launches + 2 && details[2].launches == details[0].launches,
+          "%d and %d launches, next to %d", details[1].launches, details[2].launches, details[0].launches);
+    CHECK(details[1].workspace_size == details[0].workspace_size + 2 * 64 * 4 &&
+              details[2].workspace_size == details[0].workspace_size + 3 * 64 * 4,
+          "%d and %d bytes, next to %d", (int)details[1].workspace_size, (int)details[2].workspace_size,
+          (int)details[0].workspace_size);
     gemmepi_destroy(context);
     nothing_is_left();
 }

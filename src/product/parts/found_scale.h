@@ -1,4 +1,4 @@
-/* Scales that are found for D, and of an A or B that a formula makes (which is a D here). Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
+/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
    for Hopper, as they store D.
    Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
    one ahead, which makes the scale of this run from the amax of earlier ones, and room for its own. */
@@ -58,20 +58,6 @@ static void gpi__point_within(const gpi__problem *problem, void *place, gpi__arg
         pointers[GPI__D] = place;
     }
     pointers[GPI__FOUND_SCALE_D] = pointers[GPI__AMAX_HISTORY] = NULL;
-}
-
-/* A or B that a formula makes, as a D whose scales are found. */
-static gpi__problem gpi__problem_of_found(const gpi__problem *problem, int i) {
-    const gpi__made *made = &problem->made[i];
-    gpi__problem of;
-    memset(&of, 0, sizeof of);
-    of.batch = made->formula->placed.items;
-    of.flags = problem->flags;
-    of.found_scale = made->view.scale;
-    of.views[GPI__D] = made->view;
-    of.views[GPI__D].transposed = 0;
-    of.views[GPI__FOUND_SCALE_D] = made->scale;
-    return of;
 }
 
 /* >>building */
@@ -150,14 +136,14 @@ static gemmepi_status gpi__run_history(const gemmepi_context *context, const gpi
     return gpi__launch_kernel(context, &step->launch, &params, "the scale of earlier runs", stream);
 }
 
-/* With OUTER and VECTOR_128, behind it: from x in F32 d and its scales. */
+/* With OUTER and VECTOR_128, behind it. */
 static gemmepi_status gpi__run_quantise(const gemmepi_context *context, const gpi__found_step *step,
-                                        const void *x, void *d, void *scale, gemmepi_stream stream) {
+                                        const gpi__arguments *arguments, void *place, gemmepi_stream stream) {
     gpi__quantise_params params = step->params;
-    memcpy(&params.x.data, &x, sizeof x);
-    params.d.data = d;
-    params.scale = (float *)scale;
-    return gpi__launch_kernel(context, &step->launch, &params, "scales that are found", stream);
+    params.x.data = place;
+    params.d.data = arguments->pointers[GPI__D];
+    params.scale = (float *)arguments->pointers[GPI__FOUND_SCALE_D];
+    return gpi__launch_kernel(context, &step->launch, &params, "scales of d", stream);
 }
 
 #endif
