@@ -840,8 +840,9 @@ typedef struct gemmepi_elementwise_args {
    input operand NAME is an output operand d_NAME, of the same kind and width, in F32, F16 or BF16 (F64 in F64; dtype 0: for FULL the
    input's, BF16 where that has 8 bits, for others F32 or F64). List it in operands to ask for it: backward writes it, or, with
    accumulate and except for FULL, adds to it; forward ignores it. It has no scale and no amax. NUMBERs, whole
-   numbers, what is in 4 bits or E8M0, and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over the batch, for
-   PER_COLUMN (column-major: PER_ROW) and SCALAR only, where NAME has 0, too.
+   numbers, what is in 4 bits or E8M0, and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over
+   the batch, where NAME has 0, too; a FULL one then accumulates as others do. That of BLOCKED operands with several rows in a block, and of what has rows
+   over the batch, has its terms in workspace.
 
    A formula may assign output operands, too, beside d or in its place, as a loss does without storing its logits:
 
@@ -856,14 +857,15 @@ typedef struct gemmepi_elementwise_args {
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
    scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period or block_rows above 1 (column-major:
-   column, columns, a column_period, block_columns above 1).
+   column, columns, a column_period, block_columns above 1), or has terms in workspace.
 
    a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
    desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
    multiplies it makes it again. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
-   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. Sums along the axis that is contiguous need a text as
-   wide as what is stored. What is in 4 bits or I8 has none: leave its flag out. In a batch a gradient that is a sum over the items of what a text
-   makes is refused. before goes with a text of b alone, and a backward without d has one block. To derive more: gemmepi_derive.
+   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. A d_NAME needs no flag: without it only operands'
+   gradients are made. Sums along the axis that is contiguous need a text as
+   wide as what is stored. What is in 4 bits or I8 has no gradient: leave its flag out. In a batch a gradient that is a sum over the items of what a text
+   makes (da.batch_stride 0 with a.batch_stride 0) has those of each item in workspace. before goes with a text of b alone, and a backward without d has one block. To derive more: gemmepi_derive.
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
@@ -7142,6 +7144,9 @@ static void gpi__add_output(gpi__printer *p, const char *before, const char *nam
 
 enum { GPI__OF_VALUE = GPI__RESULT + 1, GPI__DERIVED_NAMES = 4 * GPI__FORMULA_OPERANDS };
 
+/* What the gradient of a BLOCKED operand is: sums of its blocks or, to be added up by who asks, those of each row of them, or each element's. */
+enum { GPI__BY_BLOCKS, GPI__BY_ROWS, GPI__BY_ELEMENTS };
+
 /* What has come together for a node: an expression as wide as what reads the node, which `width` tells where the expression itself does
  not change along columns. node -1: nothing yet. */
 typedef struct gpi__adjoint {
@@ -7159,6 +7164,7 @@ typedef struct gpi__derivation {
   int16_t wrt[GPI__FORMULA_OPERANDS + 1]; /* operands, or OF_VALUE */
   uint8_t readable[GPI__OF_VALUE + 1]; /* by desc.saved */
   uint8_t silent[GPI__RESULT + 1]; /* outputs without an upstream, by desc.upstream */
+  uint8_t sums[GPI__FORMULA_OPERANDS]; /* BY_BLOCKS, BY_ROWS or BY_ELEMENTS */
   uint8_t depends[GPI__GRAPH_NODES]; /* on what is in wrt */
   gpi__adjoint adjoints[GPI__GRAPH_NODES];
   int ties_to_first;
@@ -7205,11 +7211,11 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
     "read it, where desc.saved names it", o->name, gpi__dtype(o->dtype)->name);
   GPI__INVALID_IF(o->row_period || o->column_period,
     "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
-  GPI__INVALID_IF(o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged),
-    "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s: list it "
-    "as FULL here, whose gradient is that of each element, and add up its blocks",
-    o->name, (long long)o->block_rows, (long long)o->block_columns,
-    d->desc.exchanged ? "a multiple of 8 rows and one column" : "one row and a multiple of 8 columns");
+  GPI__INVALID_IF(o->kind == GEMMEPI_BLOCKED && !d->sums[which] && !gpi__has_sums_of_blocks(o, d->desc.exchanged),
+    "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of one row and a "
+    "multiple of 8 columns: list it %s", o->name, (long long)o->block_rows, (long long)o->block_columns, o->block_columns % 8
+    ? "as FULL here, whose gradient is that of each element, and add up its blocks"
+    : "with block_rows 1 here, whose gradient is that of each row of its blocks, and add up as many rows");
   GPI__INVALID_IF(gpi__width_of(&d->graph, o->kind, o->width) < 0, d->graph.n_width == GPI__WIDE
     ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has only n and n / %d columns"
     : "desc.wrt names %s, which is n / %d columns wide and not read; the formula has only n and %d n columns",
@@ -7811,7 +7817,8 @@ static int gpi__adjoint_of(gpi__derivation *d, int which) {
 }
 
 static gemmepi_operand_kind gpi__kind_of_gradient(const gpi__derivation *d, int which) {
-  gemmepi_operand_kind kind = which == GPI__OF_VALUE ? GEMMEPI_FULL : d->desc.operands[which].kind;
+  int is_full = which == GPI__OF_VALUE || d->sums[which] == GPI__BY_ELEMENTS;
+  gemmepi_operand_kind kind = is_full ? GEMMEPI_FULL : d->desc.operands[which].kind;
   return kind == GEMMEPI_NUMBER ? GEMMEPI_SCALAR : kind;
 }
 
@@ -35743,6 +35750,17 @@ typedef struct gpi__layer_problems {
   gpi__problem of[GPI__LAYER_FORMULAS];
 } gpi__layer_problems;
 
+/* What a step leaves in workspace, to be added up over the items of a batch, or over rows and columns of blocks. */
+typedef struct gpi__added {
+  int32_t tensor; /* dA, dB or d_NAME; 0: there is none */
+  int32_t accumulates; /* it is added to what is there */
+  int64_t rows, columns; /* of `from` to one of `to` */
+  gpi__view from,
+    to; /* in workspace, and where it goes: with a batch_stride only where each item has its own */
+} gpi__added;
+
+#define GPI__LAYER_ADDED (GPI__LAYER_OPERANDS / 2 + 2) /* of operands each d_NAME has a NAME */
+
 /* Zeroed before it is filled, so that its bytes tell layers apart. */
 typedef struct gpi__layer_task {
   int64_t
@@ -35761,6 +35779,7 @@ typedef struct gpi__layer_task {
   int32_t exchanged; /* column-major: a here is the caller's b */
   int32_t shares_b; /* in a batch B is the same for all items: dB and dbias are sums over them */
   int32_t shares_a; /* A and dA are: dA is a sum over them */
+  int32_t adds_items; /* bits 1 << GPI__A and GPI__B: dA or dB is added up over items behind its product */
   int32_t has_before; /* there is a layer before */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
@@ -35775,6 +35794,10 @@ typedef struct gpi__layer_task {
   uint32_t outputs; /* and which of them it writes */
   int32_t lacks_y; /* the formula assigns no d: there is neither Y nor dY */
   int64_t workspace_limit; /* of a backward by blocks of rows; 0: it is none */
+  int32_t added_count;
+  int32_t
+    lacks_gradient; /* bits as those: only operands' gradients are wanted of the product of dA or dB, whose flag is set here */
+  gpi__added added[GPI__LAYER_ADDED];
   gpi__view views[GPI__L_COUNT];
 } gpi__layer_task;
 
@@ -35804,6 +35827,14 @@ static int gpi__makes_factors(const gpi__layer_task *task) {
   return GPI__HAS_FORMULAS && (task->made[0].formula || task->made[1].formula);
 }
 
+/* Which of `added` a tensor is, or -1. */
+static int gpi__added_of(const gpi__layer_task *task, int tensor) {
+  int i = task->added_count - 1;
+  while (i >= 0 && task->added[i].tensor != tensor)
+    i--;
+  return i;
+}
+
 /* The formula that an operand belongs to: the first that reads or assigns it, else any. NULL: there is none. */
 static const gpi__kept_formula *gpi__layers_formula_with(const gpi__layer_task *task, int place) {
   const gpi__kept_formula *kept, *any = NULL;
@@ -35820,6 +35851,9 @@ static const gpi__kept_formula *gpi__layers_formula_with(const gpi__layer_task *
 
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
 static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor) {
+  int added = gpi__added_of(task, tensor);
+  if (added >= 0)
+    return &task->added[added].to;
   if (tensor >= GPI__L_OPERAND_SCALES)
     return &gpi__one_f32;
   if (tensor >= GPI__L_OPERANDS)
@@ -36203,6 +36237,18 @@ static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor)
   return matrix;
 }
 
+/* What the product of dA or dB writes: that, or where the items are that are added up. */
+static gemmepi_matrix gpi__gradient_matrix(const gpi__layer_task *task, int tensor) {
+  gemmepi_matrix matrix = gpi__layer_matrix(task, tensor);
+  int added = gpi__added_of(task, tensor);
+  if (added < 0)
+    return matrix;
+  matrix.dtype = (gemmepi_dtype)task->added[added].from.dtype;
+  matrix.ld = task->added[added].from.ld;
+  matrix.batch_stride = task->added[added].from.batch_stride;
+  return matrix;
+}
+
 static gemmepi_vector gpi__layer_vector(const gpi__layer_task *task, int tensor) {
   gemmepi_vector vector;
   memset(&vector, 0, sizeof vector);
@@ -36433,7 +36479,10 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
   int is_da = tensor == GPI__L_DA;
   gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, batch);
   gpi__problem problem;
-  gemmepi_status status = gpi__check_gradient(layer, tensor, task);
+  gemmepi_status status = GEMMEPI_OK;
+  if (task->lacks_gradient >> (tensor - GPI__L_DA) & 1)
+    return GEMMEPI_OK;
+  status = gpi__check_gradient(layer, tensor, task);
   if (status || (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
     (tensor == GPI__L_DA && layer->before && layer->before->formula)) /* take.h makes its problem */
     return status;
@@ -36469,8 +36518,8 @@ static gemmepi_status gpi__check_batch_form(const gemmepi_linear_desc *layer, co
   GPI__INVALID_IF(task->shares_a && layer->a.scale.batch_stride,
     "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride is 0): then the scale is shared too",
     exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
-  GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0),
-    "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
+  GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DB && !((task->adds_items | task->lacks_gradient) >> GPI__B & 1) &&
+    shared != (layer->db.batch_stride == 0), "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
     "(shared by the batch, its gradient a sum over it), or neither is",
     db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
   GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride,
@@ -36548,9 +36597,9 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
   }
   if (!task->lacks_y)
     gpi__use_layer(task, GPI__L_DY);
-  if (flags & GEMMEPI_LINEAR_DA)
+  if (flags & GEMMEPI_LINEAR_DA && !(task->lacks_gradient >> GPI__A & 1))
     gpi__write_layer(task, GPI__L_DA);
-  if (flags & GEMMEPI_LINEAR_DB)
+  if (flags & GEMMEPI_LINEAR_DB && !(task->lacks_gradient >> GPI__B & 1))
     gpi__write_layer(task, GPI__L_DB);
   if (flags & GEMMEPI_LINEAR_DBIAS)
     gpi__write_layer(task, GPI__L_DBIAS);
@@ -36562,7 +36611,8 @@ static gemmepi_status gpi__convert_gradients(const gemmepi_linear_desc *layer, i
   if (!status)
     status = gpi__convert_upstream(layer, columns, alignment, task, g);
   if (!status && layer->flags & GEMMEPI_LINEAR_DA)
-    status = gpi__convert_gradient(layer, GPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
+    status = gpi__convert_gradient(layer, GPI__L_DA, task->shares_a || task->adds_items >> GPI__A & 1 ? 1 : layer->batch,
+      alignment, task);
   if (!status && layer->flags & GEMMEPI_LINEAR_DB)
     status = gpi__convert_gradient(layer, GPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
   return status;
@@ -36770,7 +36820,7 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
 }
 
 /* Why an input has no gradient, or NULL. */
-static const char *gpi__lacks_gradient(const gemmepi_operand *of, int exchanged) {
+static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
   if (of->kind == GEMMEPI_NUMBER)
     return "is a NUMBER, which is on the host: make it a SCALAR";
   if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
@@ -36779,9 +36829,6 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of, int exchanged)
     return "is in 4 bits or E8M0, types without a gradient";
   if (of->row_period || of->column_period)
     return "has a period, and there is no sum over what repeats";
-  if (of->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(of, exchanged))
-    return exchanged ? "is BLOCKED, and there are sums of blocks of a multiple of 8 rows and one column"
-        : "is BLOCKED, and there are sums of blocks of one row and a multiple of 8 columns";
   return NULL;
 }
 
@@ -36804,11 +36851,18 @@ static gemmepi_status gpi__refuse_shape_of_gradient(int i, const gemmepi_operand
     is_kind ? gpi__kind_name(of->kind) : gpi__width_name(of->width), further);
 }
 
+/* Whether d_NAME has rows that are sums over items: no reduction of a formula is, but of what is along D's lines or one number. */
+static int gpi__is_over_items(const gemmepi_linear_desc *layer, const gemmepi_operand *gradient) {
+  int exchanged = layer->order == GEMMEPI_COLUMN_MAJOR, kind = (int)gradient->kind;
+  return layer->batch > 1 && !gradient->batch_stride &&
+     gpi__has_rows(exchanged ? gpi__kind_across(kind) : kind);
+}
+
 /* The rules of a gradient beside those of any output. */
 static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *layer, int i) {
   const gemmepi_operand *gradient = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
   uint32_t accepted = layer->a.dtype == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
-  const char *why = gpi__lacks_gradient(of, layer->order == GEMMEPI_COLUMN_MAJOR), *name = gradient->name;
+  const char *why = gpi__lacks_gradient(of), *name = gradient->name;
   GPI__INVALID_IF(why, "desc.operands[%d] is %s, but %s %s", i, name, of->name, why);
   if (!gpi__is_shaped_as(gradient, of))
     return gpi__refuse_shape_of_gradient(i, gradient, of, "");
@@ -36818,7 +36872,7 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
   GPI__INVALID_IF(gradient->scale.mode || gradient->amax,
     "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i, gradient->amax ? "amax" : "scale.mode", name,
     gradient->amax ? gradient->amax : (int)gradient->scale.mode);
-  GPI__INVALID_IF(gradient->accumulate && gradient->kind == GEMMEPI_FULL,
+  GPI__INVALID_IF(gradient->accumulate && gradient->kind == GEMMEPI_FULL && !gpi__is_over_items(layer, gradient),
     "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and only sums accumulate",
     i, name, gradient->accumulate);
   GPI__INVALID_IF(layer->batch > 1 && of->batch_stride && !gradient->batch_stride,
@@ -36865,6 +36919,52 @@ static gemmepi_operand gpi__operand_of_backward(const gpi__graph *graph, const g
   if (gemmepi_dtype_size(operand.dtype) == 1)
     operand.dtype = GEMMEPI_BF16;
   return operand;
+}
+
+/* >>what is added up behind */
+
+/* What the formula has of the gradient of a BLOCKED operand: sums of groups of columns, where there are whole ones. */
+static int gpi__sums_of(const gpi__draft *draft, const gemmepi_operand *of) {
+  const gpi__graph *graph = &draft->said.graph;
+  int exchanged = draft->said.desc.exchanged;
+  int64_t width = gpi__group_of(of, exchanged), n = draft->task->n;
+  if (of->kind != GEMMEPI_BLOCKED)
+    return GPI__BY_BLOCKS;
+  if (width % 8 || n % width || (gpi__has_halves(graph) && n / width % graph->parts))
+    return GPI__BY_ELEMENTS;
+  return (exchanged ? of->block_columns : of->block_rows) == 1 ? GPI__BY_BLOCKS : GPI__BY_ROWS;
+}
+
+/* Whether the i-th operand is a gradient that the formula has in workspace alone. */
+static int gpi__is_added_up(const gpi__draft *draft, int i) {
+  const gemmepi_operand *gradient = &draft->layer->operands[i];
+  if (gpi__layers_role(gradient) != GPI__IS_GRADIENT || !gradient->output)
+    return 0; /* a placeholder: another formula has it */
+  return draft->said.sums[gpi__gradient_of(draft->layer, i)] || gpi__is_over_items(draft->layer, gradient);
+}
+
+/* The same in workspace, an item after another. */
+static void gpi__put_in_workspace(const gpi__draft *draft, int i, gemmepi_operand *operand) {
+  const gpi__derivation *d = &draft->said;
+  int sums = d->sums[gpi__gradient_of(draft->layer, i)], exchanged = d->desc.exchanged;
+  int64_t lines = draft->task->m, n = draft->task->n, elements;
+  if (operand->kind == (exchanged ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW))
+    n = 1;
+  n = operand->width == GEMMEPI_WIDTH_HALF     ? n / d->graph.parts
+    : operand->width == GEMMEPI_WIDTH_DOUBLE ? gpi__offset(n, d->graph.parts, 0)
+        : n;
+  if (operand->kind == GEMMEPI_BLOCKED && sums != GPI__BY_ELEMENTS)
+    n /= gpi__group_of(operand, exchanged);
+  if (sums == GPI__BY_ROWS)
+    *(exchanged ? &operand->block_columns : &operand->block_rows) = 1;
+  if (sums == GPI__BY_ELEMENTS) {
+    operand->kind = GEMMEPI_FULL;
+    operand->block_rows = operand->block_columns = 0;
+  }
+  elements = gpi__offset(lines, n, 0);
+  operand->dtype = d->desc.accumulator == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+  operand->ld = operand->accumulate = 0;
+  operand->batch_stride = draft->layer->batch > 1 ? elements < 0 ? GPI__MAX_ELEMENTS : elements : 0;
 }
 
 /* >>what the layer adds */
@@ -37036,6 +37136,8 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
       continue; /* a placeholder: another formula has it */
     outputs[d->wrt_count] = (int16_t)i;
     status = gpi__check_layers_gradient(layer, i);
+    if (!status)
+      d->sums[gpi__gradient_of(layer, i)] = (uint8_t)gpi__sums_of(draft, &layer->operands[i]);
     if (!status && (status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i))) != GEMMEPI_OK)
       gpi__rename_error(&wrt, 1);
   }
@@ -37055,8 +37157,11 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
   gpi__derivation *d = &draft->said;
   const char *value = gpi__value_name(&d->desc);
   int i, reads_p = gpi__gradient_reads(d, GPI__OP_VALUE, 0);
-  for (i = 0; i < layer->operand_count; i++)
+  for (i = 0; i < layer->operand_count; i++) {
     d->operands[i] = gpi__operand_of_backward(&d->graph, layer, i);
+    if (gpi__is_added_up(draft, i))
+      gpi__put_in_workspace(draft, i, &d->operands[i]);
+  }
   d->desc.d = (gemmepi_dtype)draft->task->g_dtype;
   d->desc.result = gpi__new_name(draft, "d_", value);
   if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
@@ -37193,7 +37298,7 @@ static gemmepi_status gpi__check_befores_formula(const gpi__draft *draft, int64_
 static int gpi__depends_on_width(const gpi__draft *draft) {
   const gpi__derivation *d = &draft->said;
   return gpi__width_of_output(d, GPI__RESULT) != d->graph.n_width &&
-     (gpi__counts_columns(d) || !d->graph.nodes[d->printer.outputs[0].node].width);
+     (gpi__counts_columns(d) || (gpi__wants_g(draft->task) && !d->graph.nodes[d->printer.outputs[0].node].width));
 }
 
 static gemmepi_status gpi__check_befores_widths(const gpi__draft *draft) {
@@ -37218,9 +37323,9 @@ static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocat
   return status ? status : gpi__check_scales_beside(draft);
 }
 
-/* The problem of the product of dA or dB, of which gpi__add_da and gpi__add_db have D and the formula. */
-static gemmepi_status gpi__convert_through_draft(const gpi__layers_wish *wish, const gpi__draft *draft, gpi__problem *problem) {
-  const gemmepi_linear_desc *layer = wish->folded;
+/* The problem of the product of dA or dB of the folded layer, of which gpi__add_da and gpi__add_db have D and the formula. */
+static gemmepi_status gpi__convert_through_draft(const gpi__layers_wish *wish,
+  const gemmepi_linear_desc *layer, const gpi__draft *draft, gpi__problem *problem) {
   int exchanged = draft->task->exchanged, is_db = draft->through == GPI__L_DB;
   int64_t rows = is_db ? layer->k : layer->m, columns = is_db ? layer->n : layer->k;
   gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, draft->through, draft->task->batch);
@@ -37282,13 +37387,80 @@ static gemmepi_status gpi__convert_befores_formula(const gpi__layers_wish *wish,
   draft->through = GPI__L_DA;
   status = gpi__draft_before(draft, allocator, layer->k);
   if (!status)
-    status = gpi__convert_through_draft(wish, draft, problem);
+    status = gpi__convert_through_draft(wish, layer, draft, problem);
   memcpy(task->formulas[GPI__OF_DA].beside, draft->beside, sizeof draft->beside);
   gpi__forget_unread_before(task);
   gpi__delete(allocator, draft);
   task->views[GPI__L_DA] = problem->views[GPI__D];
   task->operand_count = wish->desc->before->operand_count;
   return gpi__in_words_of_before(status);
+}
+/* What is added up behind the products of a backward, where no formula has the sum: gradients of blocks of several rows, and sums over the
+ items of a batch that go through a text or belong to rows. A product leaves the terms in workspace. */
+
+/* How d_NAME, the i-th operand, is stored, of which the problem of the draft has the terms. */
+static gemmepi_status gpi__convert_added_operand(const gpi__draft *draft, const gpi__kept_formula *kept,
+  int i, gpi__added *added) {
+  int of = gpi__gradient_of(draft->layer, i);
+  gemmepi_operand gradient = gpi__operand_of_backward(&draft->said.graph, draft->layer, i);
+  const gpi__placed_operand *blocks = &kept->placed.operands[of];
+  gpi__view *to = &added->to;
+  char name[32];
+  gemmepi_status status;
+  added->tensor = GPI__L_OPERANDS + i;
+  added->accumulates = gradient.accumulate;
+  added->rows = added->columns = 1;
+  if (gradient.kind == GEMMEPI_BLOCKED && blocks->row_period)
+    added->rows = blocks->row_period;
+  if (draft->said.sums[of] == GPI__BY_ELEMENTS && blocks->column_period)
+    added->columns = blocks->column_period;
+  added->from = kept->views[i];
+  *to = kept->views[of];
+  to->dtype = gradient.dtype ? (int32_t)gradient.dtype : added->from.dtype;
+  to->bits = gpi__bits_of(to->dtype);
+  to->alignment = to->bits / 8;
+  to->scale = 0;
+  to->written = 1;
+  to->ld = gradient.ld;
+  to->batch_stride = gradient.batch_stride;
+  snprintf(name, sizeof name, "operands[%d]", i);
+  status = gpi__check_view(to, name, draft->layer->batch);
+  if (!status && to->batch_stride)
+    status = gpi__check_output(to, name, draft->layer->batch);
+  return status ? gpi__fail(status, "%s (of %s)", gpi__error_text, gradient.name) : GEMMEPI_OK;
+}
+
+/* The operands of a draft whose problem there is. */
+static gemmepi_status gpi__convert_added(const gpi__draft *draft, const gpi__problem *problem, gpi__layer_task *task) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < draft->layer->operand_count && !status; i++)
+    if (gpi__is_added_up(draft, i))
+      status =
+        gpi__convert_added_operand(draft, problem->formula, i, &task->added[task->added_count++]);
+  return status;
+}
+
+/* dA or dB, whose terms are those of each item. terms: the matrix that they are. */
+static gemmepi_status gpi__convert_added_gradient(gpi__layer_task *task, int tensor, gemmepi_dtype dtype, gemmepi_matrix *terms) {
+  gpi__added *added = &task->added[task->added_count++];
+  const gpi__view *to = &task->views[tensor];
+  int64_t elements;
+  *terms = gpi__dense_matrix(dtype, to->lines, gpi__padded(to->length));
+  elements = gpi__offset(task->batch, terms->batch_stride, 0);
+  GPI__INVALID_IF(to->lines && to->length && (terms->batch_stride == 0 || elements < 0),
+    "desc.%s is added up over the items of desc.batch, which together have more than 2^56 elements",
+    gpi__layer_name(task, tensor));
+  added->tensor = tensor;
+  added->accumulates =
+    (task->flags & (tensor == GPI__L_DA ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB)) != 0;
+  added->rows = added->columns = 1;
+  added->to = added->from = *to;
+  added->from.dtype = (int32_t)dtype;
+  added->from.bits = gpi__bits_of((int)dtype);
+  added->from.ld = terms->ld;
+  added->from.batch_stride = terms->batch_stride;
+  return GEMMEPI_OK;
 }
 /* A and B of a layer that text makes. The layer is one of what they make, and at the end what is stored is put in its place: each step that
  multiplies one of both makes it again. dA and dB go through the gradients of their texts, as dA does through that of a layer before. */
@@ -37362,8 +37534,9 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
 
 /* >>dA and dB */
 
-/* Which gradients of operands there are. flags: folded. */
-static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc, const gpi__layers_made *made, uint64_t flags) {
+/* Which gradients of operands there are. layer: folded, which gets the flag of the product that makes them. */
+static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc,
+  const gpi__layers_made *made, gemmepi_linear_desc *layer, gpi__layer_task *task) {
   int i;
   for (i = 0; i < desc->operand_count; i++) {
     const gemmepi_operand *operand = &desc->operands[i];
@@ -37377,12 +37550,17 @@ static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc
       "desc.operands[%d] is %s, but desc.%s.formula and desc.%s both read %s: list %s "
       "twice, under two names, and add their gradients", i, operand->name, in_a && in_b ? "a" : factor,
       in_a && in_b ? "b.formula" : "formula", name, name);
-    GPI__INVALID_IF((in_a || in_b) && !(flags & (in_a ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)),
-      "desc.operands[%d] is %s, but desc.flags has no LINEAR_D%s, with which the gradients of "
-      "what desc.%s.formula reads are made", i, operand->name, factor[0] == 'a' ? "A" : "B", factor);
+    if (in_a || in_b)
+      task->lacks_gradient |= 1 << (in_a ? GPI__A : GPI__B);
     GPI__INVALID_IF(of >= 0 && !in_a && !in_b && !in_own,
       "desc.operands[%d] is %s, but no formula of this backward reads %s", i, operand->name, name);
   }
+  task->lacks_gradient &= ~((layer->flags & GEMMEPI_LINEAR_DA ? 1 << GPI__A : 0) |
+    (layer->flags & GEMMEPI_LINEAR_DB ? 1 << GPI__B : 0));
+  for (i = GPI__A; i <= GPI__B; i++)
+    if (task->lacks_gradient >> i & 1)
+      layer->flags |= i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB;
+  task->flags |= layer->flags & (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB);
   return GEMMEPI_OK;
 }
 
@@ -37396,7 +37574,7 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
   gemmepi_linear_desc through;
   memset(&through, 0, sizeof through);
   through.order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
-  through.batch = desc->batch;
+  through.batch = desc->batch ? desc->batch : 1;
   through.a.dtype = through.y.dtype = (name[0] == 'a' ? &made->own.desc.a : &made->own.desc.b)->dtype;
   through.formula = stored->formula;
   through.formula_value = name;
@@ -37416,28 +37594,32 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
   return through;
 }
 
-/* That no gradient is a sum over items of what a text makes. layer: folded. */
-static gemmepi_status gpi__check_texts_items(const gemmepi_linear_desc *desc,
-  const gemmepi_linear_desc *layer, const gpi__layers_made *made, const gpi__layer_task *task) {
+/* Which gradients are sums over items of what a text makes: of each item they are its product's, and are added up behind. layer: folded. */
+static gemmepi_status gpi__find_sums_over_items(const gemmepi_linear_desc *desc, const gemmepi_linear_desc *layer,
+  const gpi__layers_made *made, gpi__layer_task *task) {
   const gpi__made *texts = made->problem.made;
   int i;
   for (i = GPI__A; i <= GPI__B && layer->batch > 1; i++) {
-    int is_shared = i == GPI__A ? task->shares_a : task->shares_b, name = gpi__factor_name(desc, i)[0];
-    const gpi__view *stored = &made->own.stored[name == 'b'];
+    int is_shared = i == GPI__A ? task->shares_a : task->shares_b;
+    const gpi__view *stored = &made->own.stored[gpi__factor_name(desc, i)[0] == 'b'];
     const gemmepi_matrix *gradient = i == GPI__A ? &layer->da : &layer->db;
-    int sums = is_shared || (texts[i].formula && !stored->batch_stride && !gradient->batch_stride);
-    GPI__UNSUPPORTED_IF(layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB) && sums &&
-      (texts[GPI__A].formula || texts[GPI__B].formula),
-      "desc.d%c is a sum over the %lld items of desc.batch, and desc.%s.formula makes what it is of: give rows "
-      "of all items as one matrix, with batch 1",
-      name, (long long)layer->batch, gpi__factor_name(desc, texts[!i].formula ? !i : i));
+    if (layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB) &&
+      (is_shared || (texts[i].formula && !stored->batch_stride && !gradient->batch_stride)) &&
+      (texts[GPI__A].formula || texts[GPI__B].formula))
+      task->adds_items |= 1 << i;
   }
+  if (task->adds_items & 1 << GPI__A)
+    task->shares_a = 0; /* its product has an item for each */
+  GPI__UNSUPPORTED_IF(task->adds_items & 1 << GPI__A && desc->before,
+    "desc.before is given, and desc.d%s is a sum over the %lld items of desc.batch of what a "
+    "formula makes: leave before NULL, and give that layer's backward d%s as its dy",
+    gpi__factor_name(desc, GPI__A), (long long)layer->batch, gpi__factor_name(desc, GPI__A));
   return GEMMEPI_OK;
 }
 
 /* Of backward: what is refused, and whose gradients go through texts. layer: folded. */
-static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
-  const gemmepi_linear_desc *layer, const gpi__layers_made *made, gpi__layer_task *task) {
+static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
+  const gpi__layers_made *made, gpi__layer_task *task) {
   const gpi__made *texts = made->problem.made;
   gemmepi_status status;
   int i;
@@ -37447,15 +37629,15 @@ static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
     "desc.before%s is given, and desc.%s.formula: leave before NULL, and give that layer's backward d%s as its dy",
     desc->before->formula ? "->formula" : "", gpi__factor_name(desc, texts[GPI__A].formula ? GPI__A : GPI__B),
     gpi__factor_name(desc, GPI__A));
-  status = gpi__check_texts_gradients(desc, made, layer->flags);
+  status = gpi__check_texts_gradients(desc, made, layer, task);
   if (!status)
-    status = gpi__check_texts_items(desc, layer, made, task);
+    status = gpi__find_sums_over_items(desc, layer, made, task);
   for (i = GPI__A; i <= GPI__B && !status; i++) {
     const char *name = gpi__factor_name(desc, i);
     gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
     if (!texts[i].formula || !(layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)))
       continue;
-    GPI__INVALID_IF(gpi__is_packed((int)stored) || stored == GEMMEPI_I8,
+    GPI__INVALID_IF((gpi__is_packed((int)stored) || stored == GEMMEPI_I8) && !(task->lacks_gradient >> i & 1),
       "desc.flags has LINEAR_D%s, but desc.%s.dtype is %s, a type without a gradient: leave the flag out",
       name[0] == 'a' ? "A" : "B", name, gpi__dtype(stored)->name);
     task->goes_through |= 1 << i;
@@ -37491,11 +37673,32 @@ static gemmepi_status gpi__in_words_of_text(gemmepi_status status, const char *f
   return status;
 }
 
-/* dA's product, or dB's: its problem, with the gradient of the text. */
-static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, int factor,
+/* Where dA or dB goes that is a sum over items, with the type of what is multiplied. stored: as A or B is, where text makes it; NULL: its view
+ is there. layer: the wish's, folded, whose gradient becomes that of each item. */
+static gemmepi_status gpi__convert_sum_over_items(const gpi__layers_wish *wish, int factor,
+  const gpi__view *stored, gpi__layer_task *task, gemmepi_linear_desc *layer) {
+  int tensor = GPI__L_DA + factor;
+  gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, 1);
+  gpi__problem problem;
+  gemmepi_status status = GEMMEPI_OK;
+  if (stored) {
+    desc.m = stored->lines;
+    desc.n = stored->length;
+    status = gpi__normalise(&desc, wish->alignment, &problem);
+    task->views[tensor] = problem.views[GPI__D];
+    task->views[tensor].transposed = (factor == GPI__A ? &layer->a : &layer->b)->transposed;
+  }
+  if (status)
+    return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
+      factor == GPI__A ? "desc.da" : "desc.db", "desc.aux");
+  layer->flags &= ~(factor == GPI__A ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB);
+  return gpi__convert_added_gradient(task, tensor, desc.a.dtype, factor == GPI__A ? &layer->da : &layer->db);
+}
+
+/* dA's product, or dB's: its problem, with the gradient of the text. layer: folded. */
+static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, const gemmepi_linear_desc *layer, int factor,
   gpi__layer_task *task, gpi__problem *problem) {
   const gemmepi_allocator *allocator = &wish->context->allocator;
-  const gemmepi_linear_desc *layer = wish->folded;
   const gpi__layers_made *made = wish->made;
   int of = task->exchanged ? !factor : factor; /* as the caller has it */
   const gpi__view *stored = &made->own.stored[of];
@@ -37513,20 +37716,46 @@ static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, in
   of_text.views[GPI__L_DA + factor].dtype = of_text.g_dtype = (int32_t)gradient->dtype;
   of_text.m = stored->lines;
   of_text.n = stored->length;
+  if (task->lacks_gradient >> factor & 1)
+    of_text.flags &= ~GPI__LINEAR_OUTPUTS;
   draft = gpi__new_draft(allocator, &through, &of_text);
   if (!draft)
     return GEMMEPI_OUT_OF_MEMORY;
   draft->through = GPI__L_DA + factor;
   status = gpi__draft_through_text(draft, allocator);
   if (!status)
-    status = gpi__convert_through_draft(wish, draft, problem);
+    status = gpi__convert_through_draft(wish, layer, draft, problem);
+  if (!status)
+    status = gpi__convert_added(draft, problem, task);
   memcpy(beside, draft->beside, sizeof draft->beside);
   if (beside[0] == GPI__L_BEFORE)
     beside[0] = (int8_t)(GPI__L_A + factor);
   gpi__delete(allocator, draft);
-  task->views[GPI__L_DA + factor] = problem->views[GPI__D];
-  task->views[GPI__L_DA + factor].transposed = (factor == GPI__A ? &layer->a : &layer->b)->transposed;
+  if (!(task->adds_items & ~task->lacks_gradient & 1 << factor)) {
+    task->views[GPI__L_DA + factor] = problem->views[GPI__D];
+    task->views[GPI__L_DA + factor].transposed = (factor == GPI__A ? &layer->a : &layer->b)->transposed;
+  }
   return gpi__in_words_of_text(status, gpi__operand_names[of]);
+}
+
+/* dA and dB: those that go through texts, and those that are added up over items. */
+static gemmepi_status gpi__convert_gradients_of_texts(const gpi__layers_wish *wish, gpi__layer_task *task,
+  gpi__layer_problems *problems) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = GPI__A; i <= GPI__B && !status; i++) {
+    int is_through = task->goes_through >> i & 1;
+    gemmepi_linear_desc layer = *wish->folded;
+    if (task->lacks_gradient >> i & 1) /* it is not stored */
+      *(i == GPI__A ? &layer.da : &layer.db) =
+        gpi__dense_matrix(layer.a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32, 0, 0);
+    if (task->adds_items & ~task->lacks_gradient & 1 << i)
+      status = gpi__convert_sum_over_items(
+        wish, i, is_through ? &wish->made->own.stored[task->exchanged ? !i : i] : NULL, task, &layer);
+    if (!status && is_through)
+      status = gpi__convert_through_text(wish, &layer, i, task, &problems->of[GPI__OF_DA + i]);
+  }
+  return status;
 }
 
 /* >>the end */
@@ -37626,7 +37855,9 @@ static gemmepi_status gpi__convert_layers_formula(const gpi__layers_wish *wish, 
     status = gpi__convert_workspace_limit(wish->folded, task);
   if (!status)
     status = gpi__convert_draft(wish->context, draft, wish->alignment, problem);
-  if (!status && !gpi__is_backward(task))
+  if (!status && gpi__is_backward(task))
+    status = gpi__convert_added(draft, problem, task);
+  else if (!status)
     gpi__convert_y_view(task, problem);
   memcpy(task->formulas[GPI__OF_FIRST].beside, draft->beside, sizeof draft->beside);
   gpi__delete(allocator, draft);
@@ -37718,9 +37949,8 @@ static gemmepi_status gpi__convert_step_formulas(const gpi__layers_wish *wish, g
     status = gpi__convert_layers_formula(wish, task, &problems->of[GPI__OF_FIRST]);
   if (!status && wish->folded->before && wish->folded->before->formula)
     status = gpi__convert_befores_formula(wish, task, &problems->of[GPI__OF_DA]);
-  for (i = GPI__A; i <= GPI__B && !status; i++)
-    if (task->goes_through >> i & 1)
-      status = gpi__convert_through_text(wish, i, task, &problems->of[GPI__OF_DA + i]);
+  if (!status)
+    status = gpi__convert_gradients_of_texts(wish, task, problems);
   for (i = 0; i < GPI__LAYER_FORMULAS; i++)
     task->formulas[i].formula = problems->of[i].formula;
   return status;
@@ -37783,7 +38013,8 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
    copies   of A or B, where products want their items one after another, or without scales that change along the sum
    G        a pass over dY and P, or the product that computes P anew; none where dY is G
    dA, dB   products
-   dbias    left by what makes G, or by dB's product, or a sum by itself */
+   dbias    left by what makes G, or by dB's product, or a sum by itself
+   sums     of what those leave in workspace, over items, or rows and columns of blocks */
 
 /* Where a pointer of a step comes from: a tensor of the layer, or a temporary. */
 enum {
@@ -37792,7 +38023,8 @@ enum {
   GPI__COPY_B,
   GPI__SCALES_A,
   GPI__SCALES_B,
-  GPI__SOURCES,
+  GPI__ADDED, /* and as many as are added up */
+  GPI__SOURCES = GPI__ADDED + GPI__LAYER_ADDED,
   GPI__NO_SOURCE = -1
 };
 
@@ -37802,7 +38034,7 @@ typedef enum gpi__step_kind {
   GPI__STEP_PRODUCT,
   GPI__STEP_PASS, /* an epilogue over a finished product: dY */
   GPI__STEP_SUM, /* dbias from G alone */
-  GPI__STEP_COPY
+  GPI__STEP_COPY /* or a sum of what is added up */
 } gpi__step_kind;
 
 typedef struct gpi__step {
@@ -37817,11 +38049,13 @@ typedef struct gpi__step {
   int8_t
     sources[GPI__OPERANDS]; /* of the problem's operands; of a copy A, D and SCALE_A are what it takes */
   int8_t given_source;
+  int8_t formula; /* which of the layer's a product has, if any */
   int accumulates; /* beta is 1 and C is D */
   size_t workspace_size; /* of what is no product */
 } gpi__step;
 
-#define GPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
+#define GPI__MAX_STEPS    8 /* copies of A and B and their scales, G, dA, dB, dbias */
+#define GPI__STEPS_OF_SUM 4 /* of whole blocks, and of what is left of rows and columns */
 
 /* Which block of rows a plan is for: the first, which may overwrite sums over rows, those that add to them, and a last one that is smaller. */
 enum { GPI__FIRST_BLOCK, GPI__NEXT_BLOCK, GPI__LAST_BLOCK, GPI__BLOCKS };
@@ -37829,7 +38063,7 @@ enum { GPI__FIRST_BLOCK, GPI__NEXT_BLOCK, GPI__LAST_BLOCK, GPI__BLOCKS };
 typedef struct gpi__linear_plan {
   gemmepi_plan base;
   gpi__layer_task task;
-  gpi__step steps[GPI__MAX_STEPS];
+  gpi__step *steps; /* which follow */
   int step_count;
   size_t temporary_bytes[GPI__TEMPORARIES];
   struct gpi__linear_plan *blocks
@@ -37846,6 +38080,7 @@ static gpi__step *gpi__new_step(gpi__linear_plan *layer, gpi__step_kind kind, co
   gpi__step *step = &layer->steps[layer->step_count++];
   step->kind = kind;
   step->what = what;
+  step->formula = GPI__OF_FIRST;
   memset(step->sources, GPI__NO_SOURCE, sizeof step->sources);
   step->given_source = GPI__NO_SOURCE;
   return step;
@@ -38032,22 +38267,27 @@ static void gpi__fill_three_axes(gpi__three_axes *axes, gemmepi_dtype dtype, con
   axes->tensor.stride = axes->stride;
 }
 
+static gemmepi_status gpi__build_elementwise_step(gpi__linear_plan *layer, gpi__step *step, const gpi__task *task) {
+  gemmepi_plan *plan = NULL;
+  gemmepi_status status = gpi__build_elementwise(layer->base.context, task, &plan);
+  step->copy = (gpi__elementwise_plan *)plan;
+  step->workspace_size = status ? 0 : step->copy->workspace_size;
+  return status;
+}
+
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
 static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
   gemmepi_elementwise_desc *desc, int from, int to, int64_t elements) {
   gpi__task task;
-  gemmepi_plan *copy = NULL;
   gemmepi_status status;
   GPI__INVALID_IF(elements < 0, "desc.%s is copied item by item for its product, and has more than 2^56 elements",
     gpi__layer_name(&layer->task, from));
   desc->operation = GEMMEPI_OP_CAST;
   status = gpi__convert_task(desc, (size_t)layer->task.alignment, &task);
   if (!status)
-    status = gpi__build_elementwise(layer->base.context, &task, &copy);
+    status = gpi__build_elementwise_step(layer, step, &task);
   if (status)
     return status;
-  step->copy = (gpi__elementwise_plan *)copy;
-  step->workspace_size = step->copy->workspace_size;
   step->sources[GPI__A] = (int8_t)from;
   step->sources[GPI__D] = (int8_t)to;
   layer->temporary_bytes[to - GPI__G] = gpi__bytes_for(elements, gemmepi_dtype_size(desc->y->dtype));
@@ -38135,11 +38375,17 @@ static int gpi__accepts_factor(const gpi__layer_task *task, int tensor, int over
   return !varies && (!over_items || stacks);
 }
 
+/* Whether one product of all items is dB. */
+static int gpi__sums_db_over_items(const gpi__layer_task *task) {
+  return task->shares_b && !(task->adds_items >> GPI__B & 1);
+}
+
 static gemmepi_status gpi__build_factors(gpi__linear_plan *layer, gpi__factors *factors) {
   const gpi__layer_task *task = &layer->task;
   gemmepi_status status = GEMMEPI_OK;
   int empty = task->m == 0 || task->n == 0 || task->k == 0;
-  int a_over_items = task->shares_b && task->batch > 1, b_over_items = task->shares_a && task->batch > 1;
+  int a_over_items = gpi__sums_db_over_items(task) && task->batch > 1,
+    b_over_items = task->shares_a && task->batch > 1;
   factors->a = gpi__layer_matrix(task, GPI__L_A);
   factors->b = gpi__layer_matrix(task, GPI__L_B);
   factors->a_source = GPI__L_A;
@@ -38237,13 +38483,14 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
 static gpi__step *gpi__new_gradient(gpi__linear_plan *layer, int tensor, gemmepi_matmul_desc *desc) {
   const gpi__layer_task *task = &layer->task;
-  int is_da = tensor == GPI__L_DA;
+  int is_da = tensor == GPI__L_DA, added = gpi__added_of(task, tensor);
   gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, is_da ? "dA" : "dB");
-  desc->d = gpi__layer_matrix(task, tensor);
+  desc->d = gpi__gradient_matrix(task, tensor);
   desc->d.transposed = 0;
   desc->flags = is_da ? task->flags & GEMMEPI_BATCH_INVARIANT : 0; /* dB is a sum over m */
-  step->sources[GPI__D] = (int8_t)tensor;
-  step->accumulates = !gpi__has_formula_of(task, tensor) && /* which adds by itself */
+  step->sources[GPI__D] = (int8_t)(added < 0 ? tensor : GPI__ADDED + added);
+  step->formula = (int8_t)gpi__nth_of_gradient(tensor);
+  step->accumulates = added < 0 && !gpi__has_formula_of(task, tensor) && /* which adds by itself */
         task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB);
   if (step->accumulates) {
     desc->flags |= GEMMEPI_ACCUMULATE;
@@ -38299,7 +38546,7 @@ static gemmepi_status gpi__add_gradient_by_formula(gpi__linear_plan *layer, gemm
  if the layer before has a formula. */
 static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *formula, const gpi__factors *factors) {
   const gpi__layer_task *task = &layer->task;
-  gemmepi_matrix da = gpi__layer_matrix(task, GPI__L_DA);
+  gemmepi_matrix da = gpi__gradient_matrix(task, GPI__L_DA);
   int over_items = task->shares_a, stacks;
   gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->k, task->n, over_items ? 1 : task->batch);
   gpi__step *step = gpi__new_gradient(layer, GPI__L_DA, &desc);
@@ -38342,22 +38589,23 @@ static void gpi__fill_db(const gpi__layer_task *task, const gpi__factors *factor
     gpi__leave_dbias(task, GEMMEPI_BGRAD_B, desc, step);
 }
 
-/* The product that dB is, of `rows` rows of op(A)^T. */
-static gemmepi_matmul_desc gpi__db_desc(const gpi__layer_task *task, int64_t rows) {
-  return gpi__step_desc(task, rows, task->n, task->shares_b ? gpi__times(task->batch, task->m) : task->m,
-    task->shares_b ? 1 : task->batch);
+/* The product that dB is, of `rows` rows of op(A)^T: one sum over all items, or an item for each. */
+static gemmepi_matmul_desc gpi__db_desc(const gpi__layer_task *task, int64_t rows, int over_items) {
+  return gpi__step_desc(task, rows, task->n, over_items ? gpi__times(task->batch, task->m) : task->m,
+    over_items ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
  (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
 static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__problem *formula,
   const gpi__factors *factors, int sums_dbias) {
-  gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, layer->task.k);
+  const gpi__layer_task *task = &layer->task;
+  gemmepi_matmul_desc desc = gpi__db_desc(task, task->k, gpi__sums_db_over_items(task));
   gpi__step *step = gpi__new_gradient(layer, GPI__L_DB, &desc);
-  gpi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
-  if (layer->task.views[GPI__L_DB].transposed)
+  gpi__fill_db(task, factors, sums_dbias, &desc, step);
+  if (task->views[GPI__L_DB].transposed)
     gpi__turn_product(&desc, step);
-  if (gpi__has_formula_of(&layer->task, GPI__L_DB))
+  if (gpi__has_formula_of(task, GPI__L_DB))
     return gpi__add_gradient_by_formula(layer, &desc, formula, step);
   return gpi__build_product_step(layer, step, &desc);
 }
@@ -38366,7 +38614,7 @@ static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__problem *f
 static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors *factors) {
   gpi__step *step = gpi__new_step(layer, GPI__STEP_SUM, "dbias");
   gpi__factors sums = *factors;
-  gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, 1);
+  gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, 1, layer->task.shares_b);
   gemmepi_status status;
   memset(&sums.a, 0, sizeof sums.a);
   sums.a.dtype = sums.g.dtype;
@@ -38375,6 +38623,76 @@ static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors
   desc.d = gpi__dense_matrix(sums.g.dtype, 1, desc.n);
   status = gpi__normalise_step(layer, step, &desc, &step->problem);
   return status ? status : gpi__build_kernels(layer, step);
+}
+
+/* >>sums of what is in workspace */
+
+/* Whole blocks, or the rest (is_rest) of `all` elements along an axis, of which `block` become one. */
+typedef struct gpi__part_of_axis {
+  int64_t blocks, block, first;
+} gpi__part_of_axis;
+
+static gpi__part_of_axis gpi__part_of_axis_of(int64_t all, int64_t block, int is_rest) {
+  gpi__part_of_axis part;
+  part.blocks = is_rest ? all % block != 0 : all / block;
+  part.block = is_rest ? all % block : block;
+  part.first = is_rest ? all / block : 0;
+  return part;
+}
+
+/* As BIAS_GRAD over a tensor of five axes: items, rows and columns of blocks, and those inside of them. */
+static void gpi__fill_sum(const gpi__layer_task *task, const gpi__added *added, const gpi__part_of_axis *rows,
+  const gpi__part_of_axis *columns, gpi__task *sum) {
+  gpi__operand *a = &sum->operands[GPI__IN_A], *y = &sum->operands[GPI__OUT_Y];
+  const gpi__view *from = &added->from, *to = &added->to;
+  const int64_t shape[5] = {task->batch, rows->blocks, rows->block, columns->blocks, columns->block};
+  const int64_t strides[5] = {from->batch_stride, rows->block * from->ld, from->ld, columns->block, 1};
+  memset(sum, 0, sizeof *sum);
+  sum->tag = -1;
+  sum->operation = GEMMEPI_OP_BIAS_GRAD;
+  sum->flags = added->accumulates ? GEMMEPI_ACCUMULATE : 0;
+  sum->accumulator = from->dtype;
+  sum->alignment = task->alignment;
+  sum->used = sum->given = GPI__BIT_A | GPI__BIT_Y;
+  sum->rank = 5;
+  memcpy(sum->shape, shape, sizeof shape);
+  a->dtype = from->dtype;
+  a->pointer = GPI__IN_A;
+  a->offset = (rows->first * added->rows * from->ld + columns->first * added->columns) * from->bits / 8;
+  memcpy(a->stride, strides, sizeof strides);
+  y->dtype = to->dtype;
+  y->pointer = GPI__OUT_Y;
+  y->offset = (rows->first * to->ld + columns->first) * to->bits / 8;
+  y->stride[0] = to->batch_stride;
+  y->stride[1] = to->ld;
+  y->stride[3] = 1;
+  y->is_sum = 1;
+  y->summed = 1 << 2 | 1 << 4 | (to->batch_stride == 0);
+}
+
+/* The i-th of what is added up. */
+static gemmepi_status gpi__add_up(gpi__linear_plan *layer, int i) {
+  const gpi__layer_task *task = &layer->task;
+  const gpi__added *added = &task->added[i];
+  const gpi__view *from = &added->from;
+  gemmepi_status status = GEMMEPI_OK;
+  int part;
+  layer->temporary_bytes[GPI__ADDED + i - GPI__G] =
+    gpi__bytes_for(gpi__times(gpi__times(from->lines, from->ld), task->batch), (size_t)from->bits / 8);
+  for (part = 0; part < GPI__STEPS_OF_SUM && !status; part++) {
+    gpi__part_of_axis rows = gpi__part_of_axis_of(from->lines, added->rows, part & 1);
+    gpi__part_of_axis columns = gpi__part_of_axis_of(from->length, added->columns, part >> 1);
+    gpi__step *step;
+    gpi__task sum;
+    if (!rows.blocks || !columns.blocks)
+      continue;
+    step = gpi__new_step(layer, GPI__STEP_COPY, added->rows * added->columns == 1 ? "sums over items" : "sums of blocks");
+    gpi__fill_sum(task, added, &rows, &columns, &sum);
+    status = gpi__build_elementwise_step(layer, step, &sum);
+    step->sources[GPI__A] = (int8_t)(GPI__ADDED + i);
+    step->sources[GPI__D] = (int8_t)added->tensor;
+  }
+  return status;
 }
 
 /* A gradient without an element has no step, but where its formula has other outputs that have. */
@@ -38394,18 +38712,20 @@ static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__la
   gemmepi_status status = gpi__build_factors(layer, &factors);
   int has_da = gpi__has_step_of(task, problems, GPI__L_DA),
     has_db = gpi__has_step_of(task, problems, GPI__L_DB);
-  int before = layer->step_count, sums_dbias, with_db;
+  int before = layer->step_count, sums_dbias, with_db, i;
   if (!status)
     status = gpi__build_g(layer, &problems->of[GPI__OF_FIRST], &factors);
   /* dY itself, or no element at all, leaves no sums */
   sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
-  with_db = has_db && !gpi__has_formula_of(task, GPI__L_DB);
+  with_db = has_db && !gpi__has_formula_of(task, GPI__L_DB) && !(task->adds_items >> GPI__B & 1);
   if (!status && has_da)
     status = gpi__add_da(layer, &problems->of[GPI__OF_DA], &factors);
   if (!status && has_db)
     status = gpi__add_db(layer, &problems->of[GPI__OF_DB], &factors, sums_dbias && with_db);
   if (!status && sums_dbias && !with_db && task->n != 0)
     status = gpi__add_dbias(layer, &factors);
+  for (i = 0; i < task->added_count && !status; i++)
+    status = gpi__add_up(layer, i);
   return status;
 }
 /* Plans of layers: forward's one step, and workspace. */
@@ -38475,10 +38795,13 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
 
 static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__layer_task *task,
   const gpi__layer_problems *problems) {
-  gpi__linear_plan *layer = (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer);
+  size_t steps = (size_t)(GPI__MAX_STEPS + GPI__STEPS_OF_SUM * task->added_count);
+  gpi__linear_plan *layer =
+    (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer + steps * sizeof *layer->steps);
   int i;
   if (!layer)
     return NULL;
+  layer->steps = (gpi__step *)(layer + 1);
   layer->base =
     gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR, gpi__destroy_layer);
   layer->base.is_beside = 1;
@@ -38517,7 +38840,7 @@ static int gpi__is_divisible(const gpi__layer_task *task) {
   for (i = 0; i < task->operand_count; i++)
     if (placed->formula->operands[i].used && placed->operands[i].row_period)
       return 0;
-  if (gpi__makes_factors(task)) /* whose operands have rows, too */
+  if (gpi__makes_factors(task) || task->added_count) /* whose operands have rows, too */
     return 0;
   return task->batch <= 1 && !(placed->formula->indices & rows) &&
      task->views[GPI__L_A].scale <= GEMMEPI_SCALE_TENSOR;
@@ -38796,7 +39119,8 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
     "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL", name, pointer, name);
   GPI__INVALID_IF(task->outputs && of == GPI__L_PREACT,
     "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL", name, pointer, name);
-  GPI__INVALID_IF(flag && !(task->flags & flag),
+  GPI__INVALID_IF(flag && (!(task->flags & flag) || (tensor >= GPI__L_DA && tensor <= GPI__L_DB &&
+    task->lacks_gradient >> (tensor - GPI__L_DA) & 1)),
     "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
     pointer, gpi__callers_flag(task, flag), name);
   GPI__INVALID_IF(tensor >= GPI__L_FOUND_SCALE_Y && !gpi__layer_has(task, tensor),
@@ -38941,20 +39265,15 @@ typedef struct gpi__step_operands {
   const float *scales[GPI__FORMULA_OPERANDS];
 } gpi__step_operands;
 
-/* Which of the layer's formulas a step has, if any. */
-static const gpi__step_formula *gpi__formula_of_step(const gpi__layer_task *task, const gpi__step *step) {
-  int d = step->sources[GPI__D];
-  return &task->formulas[d == GPI__L_DA || d == GPI__L_DB ? gpi__nth_of_gradient(d) : GPI__OF_FIRST];
-}
-
 /* to: for as long as the arguments are used. */
 static void gpi__point_operands(const gpi__layer_task *task, const gpi__step *step, const gpi__layer_run *run,
   gpi__step_operands *to, gpi__arguments *arguments) {
-  const gpi__step_formula *own = gpi__formula_of_step(task, step);
+  const gpi__step_formula *own = &task->formulas[step->formula];
   int i, j, tensor;
   memset(to, 0, sizeof *to);
   for (i = 0; i < task->operand_count; i++) {
-    to->operands[i] = run->sources[GPI__L_OPERANDS + i];
+    tensor = gpi__added_of(task, GPI__L_OPERANDS + i);
+    to->operands[i] = run->sources[tensor < 0 ? GPI__L_OPERANDS + i : GPI__ADDED + tensor];
     to->scales[i] = (const float *)run->sources[GPI__L_OPERAND_SCALES + i];
     if (gpi__layer_has(task, GPI__L_OPERANDS + i) && gpi__is_layers_number(task, GPI__L_OPERANDS + i))
       memcpy(&arguments->numbers[i], to->operands[i], sizeof(double));

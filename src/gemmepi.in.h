@@ -240,6 +240,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/before.h"
 #include "linear/formula.h"
 #include "linear/before_formula.h"
+#include "linear/added.h"
 #include "linear/operand_formula.h"
 #include "linear/take.h"
 #include "linear/step.h"

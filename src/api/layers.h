@@ -72,8 +72,9 @@
    input operand NAME is an output operand d_NAME, of the same kind and width, in F32, F16 or BF16 (F64 in F64; dtype 0: for FULL the
    input's, BF16 where that has 8 bits, for others F32 or F64). List it in operands to ask for it: backward writes it, or, with
    accumulate and except for FULL, adds to it; forward ignores it. It has no scale and no amax. NUMBERs, whole
-   numbers, what is in 4 bits or E8M0, and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over the batch, for
-   PER_COLUMN (column-major: PER_ROW) and SCALAR only, where NAME has 0, too.
+   numbers, what is in 4 bits or E8M0, and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over
+   the batch, where NAME has 0, too; a FULL one then accumulates as others do. That of BLOCKED operands with several rows in a block, and of what has rows
+   over the batch, has its terms in workspace.
 
    A formula may assign output operands, too, beside d or in its place, as a loss does without storing its logits:
 
@@ -88,14 +89,15 @@
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
    scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period or block_rows above 1 (column-major:
-   column, columns, a column_period, block_columns above 1).
+   column, columns, a column_period, block_columns above 1), or has terms in workspace.
 
    a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
    desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
    multiplies it makes it again. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
-   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. Sums along the axis that is contiguous need a text as
-   wide as what is stored. What is in 4 bits or I8 has none: leave its flag out. In a batch a gradient that is a sum over the items of what a text
-   makes is refused. before goes with a text of b alone, and a backward without d has one block. To derive more: gemmepi_derive.
+   d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. A d_NAME needs no flag: without it only operands'
+   gradients are made. Sums along the axis that is contiguous need a text as
+   wide as what is stored. What is in 4 bits or I8 has no gradient: leave its flag out. In a batch a gradient that is a sum over the items of what a text
+   makes (da.batch_stride 0 with a.batch_stride 0) has those of each item in workspace. before goes with a text of b alone, and a backward without d has one block. To derive more: gemmepi_derive.
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are

@@ -6,6 +6,9 @@
 
 enum { GPI__OF_VALUE = GPI__RESULT + 1, GPI__DERIVED_NAMES = 4 * GPI__FORMULA_OPERANDS };
 
+/* What the gradient of a BLOCKED operand is: sums of its blocks or, to be added up by who asks, those of each row of them, or each element's. */
+enum { GPI__BY_BLOCKS, GPI__BY_ROWS, GPI__BY_ELEMENTS };
+
 /* What has come together for a node: an expression as wide as what reads the node, which `width` tells where the expression itself does
    not change along columns. node -1: nothing yet. */
 typedef struct gpi__adjoint {
@@ -23,6 +26,7 @@ typedef struct gpi__derivation {
     int16_t wrt[GPI__FORMULA_OPERANDS + 1]; /* operands, or OF_VALUE */
     uint8_t readable[GPI__OF_VALUE + 1];    /* by desc.saved */
     uint8_t silent[GPI__RESULT + 1];        /* outputs without an upstream, by desc.upstream */
+    uint8_t sums[GPI__FORMULA_OPERANDS];    /* BY_BLOCKS, BY_ROWS or BY_ELEMENTS */
     uint8_t depends[GPI__GRAPH_NODES];      /* on what is in wrt */
     gpi__adjoint adjoints[GPI__GRAPH_NODES];
     int ties_to_first;
@@ -74,11 +78,14 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
                     "desc.wrt names %s, an input with periods, for whose gradient there is no reduction",
                     o->name);
     GPI__INVALID_IF(
-        o->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(o, d->desc.exchanged),
-        "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of %s: list it "
-        "as FULL here, whose gradient is that of each element, and add up its blocks",
+        o->kind == GEMMEPI_BLOCKED && !d->sums[which] && !gpi__has_sums_of_blocks(o, d->desc.exchanged),
+        "desc.wrt names %s, a BLOCKED input with blocks of %lld x %lld; there are sums of blocks of one row and a "
+        "multiple of 8 columns: list it %s",
         o->name, (long long)o->block_rows, (long long)o->block_columns,
-        d->desc.exchanged ? "a multiple of 8 rows and one column" : "one row and a multiple of 8 columns");
+        o->block_columns % 8
+            ? "as FULL here, whose gradient is that of each element, and add up its blocks"
+            : "with block_rows 1 here, whose gradient is that of each row of its blocks, and "
+              "add up as many rows");
     GPI__INVALID_IF(gpi__width_of(&d->graph, o->kind, o->width) < 0,
                     d->graph.n_width == GPI__WIDE
                         ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has "

@@ -16,7 +16,8 @@ static int gpi__adjoint_of(gpi__derivation *d, int which) {
 }
 
 static gemmepi_operand_kind gpi__kind_of_gradient(const gpi__derivation *d, int which) {
-    gemmepi_operand_kind kind = which == GPI__OF_VALUE ? GEMMEPI_FULL : d->desc.operands[which].kind;
+    int is_full = which == GPI__OF_VALUE || d->sums[which] == GPI__BY_ELEMENTS;
+    gemmepi_operand_kind kind = is_full ? GEMMEPI_FULL : d->desc.operands[which].kind;
     return kind == GEMMEPI_NUMBER ? GEMMEPI_SCALAR : kind;
 }
 

@@ -81,13 +81,14 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
 static gpi__step *gpi__new_gradient(gpi__linear_plan *layer, int tensor, gemmepi_matmul_desc *desc) {
     const gpi__layer_task *task = &layer->task;
-    int is_da = tensor == GPI__L_DA;
+    int is_da = tensor == GPI__L_DA, added = gpi__added_of(task, tensor);
     gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, is_da ? "dA" : "dB");
-    desc->d = gpi__layer_matrix(task, tensor);
+    desc->d = gpi__gradient_matrix(task, tensor);
     desc->d.transposed = 0;
     desc->flags = is_da ? task->flags & GEMMEPI_BATCH_INVARIANT : 0; /* dB is a sum over m */
-    step->sources[GPI__D] = (int8_t)tensor;
-    step->accumulates = !gpi__has_formula_of(task, tensor) && /* which adds by itself */
+    step->sources[GPI__D] = (int8_t)(added < 0 ? tensor : GPI__ADDED + added);
+    step->formula = (int8_t)gpi__nth_of_gradient(tensor);
+    step->accumulates = added < 0 && !gpi__has_formula_of(task, tensor) && /* which adds by itself */
                         task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB);
     if (step->accumulates) {
         desc->flags |= GEMMEPI_ACCUMULATE;
@@ -145,7 +146,7 @@ static gemmepi_status gpi__add_gradient_by_formula(gpi__linear_plan *layer, gemm
 static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *formula,
                                   const gpi__factors *factors) {
     const gpi__layer_task *task = &layer->task;
-    gemmepi_matrix da = gpi__layer_matrix(task, GPI__L_DA);
+    gemmepi_matrix da = gpi__gradient_matrix(task, GPI__L_DA);
     int over_items = task->shares_a, stacks;
     gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->k, task->n, over_items ? 1 : task->batch);
     gpi__step *step = gpi__new_gradient(layer, GPI__L_DA, &desc);
@@ -188,22 +189,23 @@ static void gpi__fill_db(const gpi__layer_task *task, const gpi__factors *factor
         gpi__leave_dbias(task, GEMMEPI_BGRAD_B, desc, step);
 }
 
-/* The product that dB is, of `rows` rows of op(A)^T. */
-static gemmepi_matmul_desc gpi__db_desc(const gpi__layer_task *task, int64_t rows) {
-    return gpi__step_desc(task, rows, task->n, task->shares_b ? gpi__times(task->batch, task->m) : task->m,
-                          task->shares_b ? 1 : task->batch);
+/* The product that dB is, of `rows` rows of op(A)^T: one sum over all items, or an item for each. */
+static gemmepi_matmul_desc gpi__db_desc(const gpi__layer_task *task, int64_t rows, int over_items) {
+    return gpi__step_desc(task, rows, task->n, over_items ? gpi__times(task->batch, task->m) : task->m,
+                          over_items ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
    (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
 static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__problem *formula,
                                   const gpi__factors *factors, int sums_dbias) {
-    gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, layer->task.k);
+    const gpi__layer_task *task = &layer->task;
+    gemmepi_matmul_desc desc = gpi__db_desc(task, task->k, gpi__sums_db_over_items(task));
     gpi__step *step = gpi__new_gradient(layer, GPI__L_DB, &desc);
-    gpi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
-    if (layer->task.views[GPI__L_DB].transposed)
+    gpi__fill_db(task, factors, sums_dbias, &desc, step);
+    if (task->views[GPI__L_DB].transposed)
         gpi__turn_product(&desc, step);
-    if (gpi__has_formula_of(&layer->task, GPI__L_DB))
+    if (gpi__has_formula_of(task, GPI__L_DB))
         return gpi__add_gradient_by_formula(layer, &desc, formula, step);
     return gpi__build_product_step(layer, step, &desc);
 }
@@ -212,7 +214,7 @@ static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__problem *f
 static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors *factors) {
     gpi__step *step = gpi__new_step(layer, GPI__STEP_SUM, "dbias");
     gpi__factors sums = *factors;
-    gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, 1);
+    gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, 1, layer->task.shares_b);
     gemmepi_status status;
     memset(&sums.a, 0, sizeof sums.a);
     sums.a.dtype = sums.g.dtype;
@@ -221,6 +223,77 @@ static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors
     desc.d = gpi__dense_matrix(sums.g.dtype, 1, desc.n);
     status = gpi__normalise_step(layer, step, &desc, &step->problem);
     return status ? status : gpi__build_kernels(layer, step);
+}
+
+/* >>sums of what is in workspace */
+
+/* Whole blocks, or the rest (is_rest) of `all` elements along an axis, of which `block` become one. */
+typedef struct gpi__part_of_axis {
+    int64_t blocks, block, first;
+} gpi__part_of_axis;
+
+static gpi__part_of_axis gpi__part_of_axis_of(int64_t all, int64_t block, int is_rest) {
+    gpi__part_of_axis part;
+    part.blocks = is_rest ? all % block != 0 : all / block;
+    part.block = is_rest ? all % block : block;
+    part.first = is_rest ? all / block : 0;
+    return part;
+}
+
+/* As BIAS_GRAD over a tensor of five axes: items, rows and columns of blocks, and those inside of them. */
+static void gpi__fill_sum(const gpi__layer_task *task, const gpi__added *added, const gpi__part_of_axis *rows,
+                          const gpi__part_of_axis *columns, gpi__task *sum) {
+    gpi__operand *a = &sum->operands[GPI__IN_A], *y = &sum->operands[GPI__OUT_Y];
+    const gpi__view *from = &added->from, *to = &added->to;
+    const int64_t shape[5] = {task->batch, rows->blocks, rows->block, columns->blocks, columns->block};
+    const int64_t strides[5] = {from->batch_stride, rows->block * from->ld, from->ld, columns->block, 1};
+    memset(sum, 0, sizeof *sum);
+    sum->tag = -1;
+    sum->operation = GEMMEPI_OP_BIAS_GRAD;
+    sum->flags = added->accumulates ? GEMMEPI_ACCUMULATE : 0;
+    sum->accumulator = from->dtype;
+    sum->alignment = task->alignment;
+    sum->used = sum->given = GPI__BIT_A | GPI__BIT_Y;
+    sum->rank = 5;
+    memcpy(sum->shape, shape, sizeof shape);
+    a->dtype = from->dtype;
+    a->pointer = GPI__IN_A;
+    a->offset = (rows->first * added->rows * from->ld + columns->first * added->columns) * from->bits / 8;
+    memcpy(a->stride, strides, sizeof strides);
+    y->dtype = to->dtype;
+    y->pointer = GPI__OUT_Y;
+    y->offset = (rows->first * to->ld + columns->first) * to->bits / 8;
+    y->stride[0] = to->batch_stride;
+    y->stride[1] = to->ld;
+    y->stride[3] = 1;
+    y->is_sum = 1;
+    y->summed = 1 << 2 | 1 << 4 | (to->batch_stride == 0);
+}
+
+/* The i-th of what is added up. */
+static gemmepi_status gpi__add_up(gpi__linear_plan *layer, int i) {
+    const gpi__layer_task *task = &layer->task;
+    const gpi__added *added = &task->added[i];
+    const gpi__view *from = &added->from;
+    gemmepi_status status = GEMMEPI_OK;
+    int part;
+    layer->temporary_bytes[GPI__ADDED + i - GPI__G] =
+        gpi__bytes_for(gpi__times(gpi__times(from->lines, from->ld), task->batch), (size_t)from->bits / 8);
+    for (part = 0; part < GPI__STEPS_OF_SUM && !status; part++) {
+        gpi__part_of_axis rows = gpi__part_of_axis_of(from->lines, added->rows, part & 1);
+        gpi__part_of_axis columns = gpi__part_of_axis_of(from->length, added->columns, part >> 1);
+        gpi__step *step;
+        gpi__task sum;
+        if (!rows.blocks || !columns.blocks)
+            continue;
+        step = gpi__new_step(layer, GPI__STEP_COPY,
+                             added->rows * added->columns == 1 ? "sums over items" : "sums of blocks");
+        gpi__fill_sum(task, added, &rows, &columns, &sum);
+        status = gpi__build_elementwise_step(layer, step, &sum);
+        step->sources[GPI__A] = (int8_t)(GPI__ADDED + i);
+        step->sources[GPI__D] = (int8_t)added->tensor;
+    }
+    return status;
 }
 
 /* A gradient without an element has no step, but where its formula has other outputs that have. */
@@ -240,18 +313,20 @@ static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__la
     gemmepi_status status = gpi__build_factors(layer, &factors);
     int has_da = gpi__has_step_of(task, problems, GPI__L_DA),
         has_db = gpi__has_step_of(task, problems, GPI__L_DB);
-    int before = layer->step_count, sums_dbias, with_db;
+    int before = layer->step_count, sums_dbias, with_db, i;
     if (!status)
         status = gpi__build_g(layer, &problems->of[GPI__OF_FIRST], &factors);
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
-    with_db = has_db && !gpi__has_formula_of(task, GPI__L_DB);
+    with_db = has_db && !gpi__has_formula_of(task, GPI__L_DB) && !(task->adds_items >> GPI__B & 1);
     if (!status && has_da)
         status = gpi__add_da(layer, &problems->of[GPI__OF_DA], &factors);
     if (!status && has_db)
         status = gpi__add_db(layer, &problems->of[GPI__OF_DB], &factors, sums_dbias && with_db);
     if (!status && sums_dbias && !with_db && task->n != 0)
         status = gpi__add_dbias(layer, &factors);
+    for (i = 0; i < task->added_count && !status; i++)
+        status = gpi__add_up(layer, i);
     return status;
 }
 

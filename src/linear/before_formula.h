@@ -28,7 +28,8 @@ static gemmepi_status gpi__check_befores_formula(const gpi__draft *draft, int64_
 static int gpi__depends_on_width(const gpi__draft *draft) {
     const gpi__derivation *d = &draft->said;
     return gpi__width_of_output(d, GPI__RESULT) != d->graph.n_width &&
-           (gpi__counts_columns(d) || !d->graph.nodes[d->printer.outputs[0].node].width);
+           (gpi__counts_columns(d) ||
+            (gpi__wants_g(draft->task) && !d->graph.nodes[d->printer.outputs[0].node].width));
 }
 
 static gemmepi_status gpi__check_befores_widths(const gpi__draft *draft) {
@@ -54,10 +55,10 @@ static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocat
     return status ? status : gpi__check_scales_beside(draft);
 }
 
-/* The problem of the product of dA or dB, of which gpi__add_da and gpi__add_db have D and the formula. */
-static gemmepi_status gpi__convert_through_draft(const gpi__layers_wish *wish, const gpi__draft *draft,
+/* The problem of the product of dA or dB of the folded layer, of which gpi__add_da and gpi__add_db have D and the formula. */
+static gemmepi_status gpi__convert_through_draft(const gpi__layers_wish *wish,
+                                                 const gemmepi_linear_desc *layer, const gpi__draft *draft,
                                                  gpi__problem *problem) {
-    const gemmepi_linear_desc *layer = wish->folded;
     int exchanged = draft->task->exchanged, is_db = draft->through == GPI__L_DB;
     int64_t rows = is_db ? layer->k : layer->m, columns = is_db ? layer->n : layer->k;
     gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, draft->through, draft->task->batch);
@@ -123,7 +124,7 @@ static gemmepi_status gpi__convert_befores_formula(const gpi__layers_wish *wish,
     draft->through = GPI__L_DA;
     status = gpi__draft_before(draft, allocator, layer->k);
     if (!status)
-        status = gpi__convert_through_draft(wish, draft, problem);
+        status = gpi__convert_through_draft(wish, layer, draft, problem);
     memcpy(task->formulas[GPI__OF_DA].beside, draft->beside, sizeof draft->beside);
     gpi__forget_unread_before(task);
     gpi__delete(allocator, draft);

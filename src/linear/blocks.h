@@ -17,7 +17,7 @@ static int gpi__is_divisible(const gpi__layer_task *task) {
     for (i = 0; i < task->operand_count; i++)
         if (placed->formula->operands[i].used && placed->operands[i].row_period)
             return 0;
-    if (gpi__makes_factors(task)) /* whose operands have rows, too */
+    if (gpi__makes_factors(task) || task->added_count) /* whose operands have rows, too */
         return 0;
     return task->batch <= 1 && !(placed->formula->indices & rows) &&
            task->views[GPI__L_A].scale <= GEMMEPI_SCALE_TENSOR;

@@ -42,11 +42,19 @@ static void gpi__fill_three_axes(gpi__three_axes *axes, gemmepi_dtype dtype, con
     axes->tensor.stride = axes->stride;
 }
 
+static gemmepi_status gpi__build_elementwise_step(gpi__linear_plan *layer, gpi__step *step,
+                                                  const gpi__task *task) {
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gpi__build_elementwise(layer->base.context, task, &plan);
+    step->copy = (gpi__elementwise_plan *)plan;
+    step->workspace_size = status ? 0 : step->copy->workspace_size;
+    return status;
+}
+
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
 static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
                                       gemmepi_elementwise_desc *desc, int from, int to, int64_t elements) {
     gpi__task task;
-    gemmepi_plan *copy = NULL;
     gemmepi_status status;
     GPI__INVALID_IF(elements < 0,
                     "desc.%s is copied item by item for its product, and has more than 2^56 elements",
@@ -54,11 +62,9 @@ static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
     desc->operation = GEMMEPI_OP_CAST;
     status = gpi__convert_task(desc, (size_t)layer->task.alignment, &task);
     if (!status)
-        status = gpi__build_elementwise(layer->base.context, &task, &copy);
+        status = gpi__build_elementwise_step(layer, step, &task);
     if (status)
         return status;
-    step->copy = (gpi__elementwise_plan *)copy;
-    step->workspace_size = step->copy->workspace_size;
     step->sources[GPI__A] = (int8_t)from;
     step->sources[GPI__D] = (int8_t)to;
     layer->temporary_bytes[to - GPI__G] = gpi__bytes_for(elements, gemmepi_dtype_size(desc->y->dtype));
@@ -147,11 +153,17 @@ static int gpi__accepts_factor(const gpi__layer_task *task, int tensor, int over
     return !varies && (!over_items || stacks);
 }
 
+/* Whether one product of all items is dB. */
+static int gpi__sums_db_over_items(const gpi__layer_task *task) {
+    return task->shares_b && !(task->adds_items >> GPI__B & 1);
+}
+
 static gemmepi_status gpi__build_factors(gpi__linear_plan *layer, gpi__factors *factors) {
     const gpi__layer_task *task = &layer->task;
     gemmepi_status status = GEMMEPI_OK;
     int empty = task->m == 0 || task->n == 0 || task->k == 0;
-    int a_over_items = task->shares_b && task->batch > 1, b_over_items = task->shares_a && task->batch > 1;
+    int a_over_items = gpi__sums_db_over_items(task) && task->batch > 1,
+        b_over_items = task->shares_a && task->batch > 1;
     factors->a = gpi__layer_matrix(task, GPI__L_A);
     factors->b = gpi__layer_matrix(task, GPI__L_B);
     factors->a_source = GPI__L_A;

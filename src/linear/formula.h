@@ -119,7 +119,7 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
 }
 
 /* Why an input has no gradient, or NULL. */
-static const char *gpi__lacks_gradient(const gemmepi_operand *of, int exchanged) {
+static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
     if (of->kind == GEMMEPI_NUMBER)
         return "is a NUMBER, which is on the host: make it a SCALAR";
     if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
@@ -128,9 +128,6 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of, int exchanged)
         return "is in 4 bits or E8M0, types without a gradient";
     if (of->row_period || of->column_period)
         return "has a period, and there is no sum over what repeats";
-    if (of->kind == GEMMEPI_BLOCKED && !gpi__has_sums_of_blocks(of, exchanged))
-        return exchanged ? "is BLOCKED, and there are sums of blocks of a multiple of 8 rows and one column"
-                         : "is BLOCKED, and there are sums of blocks of one row and a multiple of 8 columns";
     return NULL;
 }
 
@@ -155,11 +152,18 @@ static gemmepi_status gpi__refuse_shape_of_gradient(int i, const gemmepi_operand
                      is_kind ? gpi__kind_name(of->kind) : gpi__width_name(of->width), further);
 }
 
+/* Whether d_NAME has rows that are sums over items: no reduction of a formula is, but of what is along D's lines or one number. */
+static int gpi__is_over_items(const gemmepi_linear_desc *layer, const gemmepi_operand *gradient) {
+    int exchanged = layer->order == GEMMEPI_COLUMN_MAJOR, kind = (int)gradient->kind;
+    return layer->batch > 1 && !gradient->batch_stride &&
+           gpi__has_rows(exchanged ? gpi__kind_across(kind) : kind);
+}
+
 /* The rules of a gradient beside those of any output. */
 static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *layer, int i) {
     const gemmepi_operand *gradient = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
     uint32_t accepted = layer->a.dtype == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
-    const char *why = gpi__lacks_gradient(of, layer->order == GEMMEPI_COLUMN_MAJOR), *name = gradient->name;
+    const char *why = gpi__lacks_gradient(of), *name = gradient->name;
     GPI__INVALID_IF(why, "desc.operands[%d] is %s, but %s %s", i, name, of->name, why);
     if (!gpi__is_shaped_as(gradient, of))
         return gpi__refuse_shape_of_gradient(i, gradient, of, "");
@@ -172,7 +176,7 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
                     gradient->amax ? "amax" : "scale.mode", name,
                     gradient->amax ? gradient->amax : (int)gradient->scale.mode);
     GPI__INVALID_IF(
-        gradient->accumulate && gradient->kind == GEMMEPI_FULL,
+        gradient->accumulate && gradient->kind == GEMMEPI_FULL && !gpi__is_over_items(layer, gradient),
         "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and "
         "only sums accumulate",
         i, name, gradient->accumulate);
@@ -225,6 +229,52 @@ static gemmepi_operand gpi__operand_of_backward(const gpi__graph *graph, const g
     if (gemmepi_dtype_size(operand.dtype) == 1)
         operand.dtype = GEMMEPI_BF16;
     return operand;
+}
+
+/* >>what is added up behind */
+
+/* What the formula has of the gradient of a BLOCKED operand: sums of groups of columns, where there are whole ones. */
+static int gpi__sums_of(const gpi__draft *draft, const gemmepi_operand *of) {
+    const gpi__graph *graph = &draft->said.graph;
+    int exchanged = draft->said.desc.exchanged;
+    int64_t width = gpi__group_of(of, exchanged), n = draft->task->n;
+    if (of->kind != GEMMEPI_BLOCKED)
+        return GPI__BY_BLOCKS;
+    if (width % 8 || n % width || (gpi__has_halves(graph) && n / width % graph->parts))
+        return GPI__BY_ELEMENTS;
+    return (exchanged ? of->block_columns : of->block_rows) == 1 ? GPI__BY_BLOCKS : GPI__BY_ROWS;
+}
+
+/* Whether the i-th operand is a gradient that the formula has in workspace alone. */
+static int gpi__is_added_up(const gpi__draft *draft, int i) {
+    const gemmepi_operand *gradient = &draft->layer->operands[i];
+    if (gpi__layers_role(gradient) != GPI__IS_GRADIENT || !gradient->output)
+        return 0; /* a placeholder: another formula has it */
+    return draft->said.sums[gpi__gradient_of(draft->layer, i)] || gpi__is_over_items(draft->layer, gradient);
+}
+
+/* The same in workspace, an item after another. */
+static void gpi__put_in_workspace(const gpi__draft *draft, int i, gemmepi_operand *operand) {
+    const gpi__derivation *d = &draft->said;
+    int sums = d->sums[gpi__gradient_of(draft->layer, i)], exchanged = d->desc.exchanged;
+    int64_t lines = draft->task->m, n = draft->task->n, elements;
+    if (operand->kind == (exchanged ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW))
+        n = 1;
+    n = operand->width == GEMMEPI_WIDTH_HALF     ? n / d->graph.parts
+        : operand->width == GEMMEPI_WIDTH_DOUBLE ? gpi__offset(n, d->graph.parts, 0)
+                                                 : n;
+    if (operand->kind == GEMMEPI_BLOCKED && sums != GPI__BY_ELEMENTS)
+        n /= gpi__group_of(operand, exchanged);
+    if (sums == GPI__BY_ROWS)
+        *(exchanged ? &operand->block_columns : &operand->block_rows) = 1;
+    if (sums == GPI__BY_ELEMENTS) {
+        operand->kind = GEMMEPI_FULL;
+        operand->block_rows = operand->block_columns = 0;
+    }
+    elements = gpi__offset(lines, n, 0);
+    operand->dtype = d->desc.accumulator == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    operand->ld = operand->accumulate = 0;
+    operand->batch_stride = draft->layer->batch > 1 ? elements < 0 ? GPI__MAX_ELEMENTS : elements : 0;
 }
 
 /* >>what the layer adds */
@@ -399,6 +449,8 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
             continue; /* a placeholder: another formula has it */
         outputs[d->wrt_count] = (int16_t)i;
         status = gpi__check_layers_gradient(layer, i);
+        if (!status)
+            d->sums[gpi__gradient_of(layer, i)] = (uint8_t)gpi__sums_of(draft, &layer->operands[i]);
         if (!status && (status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i))) != GEMMEPI_OK)
             gpi__rename_error(&wrt, 1);
     }
@@ -418,8 +470,11 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
     gpi__derivation *d = &draft->said;
     const char *value = gpi__value_name(&d->desc);
     int i, reads_p = gpi__gradient_reads(d, GPI__OP_VALUE, 0);
-    for (i = 0; i < layer->operand_count; i++)
+    for (i = 0; i < layer->operand_count; i++) {
         d->operands[i] = gpi__operand_of_backward(&d->graph, layer, i);
+        if (gpi__is_added_up(draft, i))
+            gpi__put_in_workspace(draft, i, &d->operands[i]);
+    }
     d->desc.d = (gemmepi_dtype)draft->task->g_dtype;
     d->desc.result = gpi__new_name(draft, "d_", value);
     if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {

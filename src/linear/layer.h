@@ -55,6 +55,17 @@ typedef struct gpi__layer_problems {
     gpi__problem of[GPI__LAYER_FORMULAS];
 } gpi__layer_problems;
 
+/* What a step leaves in workspace, to be added up over the items of a batch, or over rows and columns of blocks. */
+typedef struct gpi__added {
+    int32_t tensor;        /* dA, dB or d_NAME; 0: there is none */
+    int32_t accumulates;   /* it is added to what is there */
+    int64_t rows, columns; /* of `from` to one of `to` */
+    gpi__view from,
+        to; /* in workspace, and where it goes: with a batch_stride only where each item has its own */
+} gpi__added;
+
+#define GPI__LAYER_ADDED (GPI__LAYER_OPERANDS / 2 + 2) /* of operands each d_NAME has a NAME */
+
 /* Zeroed before it is filled, so that its bytes tell layers apart. */
 typedef struct gpi__layer_task {
     int64_t
@@ -73,8 +84,9 @@ typedef struct gpi__layer_task {
     int32_t exchanged;    /* column-major: a here is the caller's b */
     int32_t shares_b;     /* in a batch B is the same for all items: dB and dbias are sums over them */
     int32_t shares_a;     /* A and dA are: dA is a sum over them */
-    int32_t has_before;   /* there is a layer before */
-    uint32_t used;        /* bit t: this direction has tensor t */
+    int32_t adds_items; /* bits 1 << GPI__A and GPI__B: dA or dB is added up over items behind its product */
+    int32_t has_before; /* there is a layer before */
+    uint32_t used;      /* bit t: this direction has tensor t */
     uint32_t written;
     int32_t
         goes_through;  /* bits 1 << GPI__A and GPI__B: whose gradient goes through the text that makes it */
@@ -87,6 +99,10 @@ typedef struct gpi__layer_task {
     uint32_t outputs;        /* and which of them it writes */
     int32_t lacks_y;         /* the formula assigns no d: there is neither Y nor dY */
     int64_t workspace_limit; /* of a backward by blocks of rows; 0: it is none */
+    int32_t added_count;
+    int32_t
+        lacks_gradient; /* bits as those: only operands' gradients are wanted of the product of dA or dB, whose flag is set here */
+    gpi__added added[GPI__LAYER_ADDED];
     gpi__view views[GPI__L_COUNT];
 } gpi__layer_task;
 
@@ -116,6 +132,14 @@ static int gpi__makes_factors(const gpi__layer_task *task) {
     return GPI__HAS_FORMULAS && (task->made[0].formula || task->made[1].formula);
 }
 
+/* Which of `added` a tensor is, or -1. */
+static int gpi__added_of(const gpi__layer_task *task, int tensor) {
+    int i = task->added_count - 1;
+    while (i >= 0 && task->added[i].tensor != tensor)
+        i--;
+    return i;
+}
+
 /* The formula that an operand belongs to: the first that reads or assigns it, else any. NULL: there is none. */
 static const gpi__kept_formula *gpi__layers_formula_with(const gpi__layer_task *task, int place) {
     const gpi__kept_formula *kept, *any = NULL;
@@ -132,6 +156,9 @@ static const gpi__kept_formula *gpi__layers_formula_with(const gpi__layer_task *
 
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
 static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor) {
+    int added = gpi__added_of(task, tensor);
+    if (added >= 0)
+        return &task->added[added].to;
     if (tensor >= GPI__L_OPERAND_SCALES)
         return &gpi__one_f32;
     if (tensor >= GPI__L_OPERANDS)

@@ -23,6 +23,18 @@ static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor)
     return matrix;
 }
 
+/* What the product of dA or dB writes: that, or where the items are that are added up. */
+static gemmepi_matrix gpi__gradient_matrix(const gpi__layer_task *task, int tensor) {
+    gemmepi_matrix matrix = gpi__layer_matrix(task, tensor);
+    int added = gpi__added_of(task, tensor);
+    if (added < 0)
+        return matrix;
+    matrix.dtype = (gemmepi_dtype)task->added[added].from.dtype;
+    matrix.ld = task->added[added].from.ld;
+    matrix.batch_stride = task->added[added].from.batch_stride;
+    return matrix;
+}
+
 static gemmepi_vector gpi__layer_vector(const gpi__layer_task *task, int tensor) {
     gemmepi_vector vector;
     memset(&vector, 0, sizeof vector);

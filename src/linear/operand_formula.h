@@ -3,7 +3,7 @@
 #ifndef GEMMEPI_LINEAR_OPERAND_FORMULA_H
 #define GEMMEPI_LINEAR_OPERAND_FORMULA_H
 
-#include "before_formula.h"
+#include "added.h"
 
 /* Whether A's or B's text, folded, reads an operand. */
 static int gpi__text_reads(const gpi__layers_made *made, int factor, int operand) {
@@ -76,9 +76,10 @@ static gemmepi_status gpi__make_layers_operands(gemmepi_context *context, const 
 
 /* >>dA and dB */
 
-/* Which gradients of operands there are. flags: folded. */
+/* Which gradients of operands there are. layer: folded, which gets the flag of the product that makes them. */
 static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc,
-                                                 const gpi__layers_made *made, uint64_t flags) {
+                                                 const gpi__layers_made *made, gemmepi_linear_desc *layer,
+                                                 gpi__layer_task *task) {
     int i;
     for (i = 0; i < desc->operand_count; i++) {
         const gemmepi_operand *operand = &desc->operands[i];
@@ -93,15 +94,18 @@ static gemmepi_status gpi__check_texts_gradients(const gemmepi_linear_desc *desc
                             "twice, under two names, and add their gradients",
                             i, operand->name, in_a && in_b ? "a" : factor,
                             in_a && in_b ? "b.formula" : "formula", name, name);
-        GPI__INVALID_IF(
-            (in_a || in_b) && !(flags & (in_a ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)),
-            "desc.operands[%d] is %s, but desc.flags has no LINEAR_D%s, with which the gradients of "
-            "what desc.%s.formula reads are made",
-            i, operand->name, factor[0] == 'a' ? "A" : "B", factor);
+        if (in_a || in_b)
+            task->lacks_gradient |= 1 << (in_a ? GPI__A : GPI__B);
         GPI__INVALID_IF(of >= 0 && !in_a && !in_b && !in_own,
                         "desc.operands[%d] is %s, but no formula of this backward reads %s", i, operand->name,
                         name);
     }
+    task->lacks_gradient &= ~((layer->flags & GEMMEPI_LINEAR_DA ? 1 << GPI__A : 0) |
+                              (layer->flags & GEMMEPI_LINEAR_DB ? 1 << GPI__B : 0));
+    for (i = GPI__A; i <= GPI__B; i++)
+        if (task->lacks_gradient >> i & 1)
+            layer->flags |= i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB;
+    task->flags |= layer->flags & (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB);
     return GEMMEPI_OK;
 }
 
@@ -116,7 +120,7 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
     gemmepi_linear_desc through;
     memset(&through, 0, sizeof through);
     through.order = (gemmepi_order)((desc->order == GEMMEPI_COLUMN_MAJOR) != (stored->transposed != 0));
-    through.batch = desc->batch;
+    through.batch = desc->batch ? desc->batch : 1;
     through.a.dtype = through.y.dtype = (name[0] == 'a' ? &made->own.desc.a : &made->own.desc.b)->dtype;
     through.formula = stored->formula;
     through.formula_value = name;
@@ -136,31 +140,34 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
     return through;
 }
 
-/* That no gradient is a sum over items of what a text makes. layer: folded. */
-static gemmepi_status gpi__check_texts_items(const gemmepi_linear_desc *desc,
-                                             const gemmepi_linear_desc *layer, const gpi__layers_made *made,
-                                             const gpi__layer_task *task) {
+/* Which gradients are sums over items of what a text makes: of each item they are its product's, and are added up behind. layer: folded. */
+static gemmepi_status gpi__find_sums_over_items(const gemmepi_linear_desc *desc,
+                                                const gemmepi_linear_desc *layer,
+                                                const gpi__layers_made *made, gpi__layer_task *task) {
     const gpi__made *texts = made->problem.made;
     int i;
     for (i = GPI__A; i <= GPI__B && layer->batch > 1; i++) {
-        int is_shared = i == GPI__A ? task->shares_a : task->shares_b, name = gpi__factor_name(desc, i)[0];
-        const gpi__view *stored = &made->own.stored[name == 'b'];
+        int is_shared = i == GPI__A ? task->shares_a : task->shares_b;
+        const gpi__view *stored = &made->own.stored[gpi__factor_name(desc, i)[0] == 'b'];
         const gemmepi_matrix *gradient = i == GPI__A ? &layer->da : &layer->db;
-        int sums = is_shared || (texts[i].formula && !stored->batch_stride && !gradient->batch_stride);
-        GPI__UNSUPPORTED_IF(
-            layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB) && sums &&
-                (texts[GPI__A].formula || texts[GPI__B].formula),
-            "desc.d%c is a sum over the %lld items of desc.batch, and desc.%s.formula makes what it is of: give rows "
-            "of all items as one matrix, with batch 1",
-            name, (long long)layer->batch, gpi__factor_name(desc, texts[!i].formula ? !i : i));
+        if (layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB) &&
+            (is_shared || (texts[i].formula && !stored->batch_stride && !gradient->batch_stride)) &&
+            (texts[GPI__A].formula || texts[GPI__B].formula))
+            task->adds_items |= 1 << i;
     }
+    if (task->adds_items & 1 << GPI__A)
+        task->shares_a = 0; /* its product has an item for each */
+    GPI__UNSUPPORTED_IF(
+        task->adds_items & 1 << GPI__A && desc->before,
+        "desc.before is given, and desc.d%s is a sum over the %lld items of desc.batch of what a "
+        "formula makes: leave before NULL, and give that layer's backward d%s as its dy",
+        gpi__factor_name(desc, GPI__A), (long long)layer->batch, gpi__factor_name(desc, GPI__A));
     return GEMMEPI_OK;
 }
 
 /* Of backward: what is refused, and whose gradients go through texts. layer: folded. */
-static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
-                                               const gemmepi_linear_desc *layer, const gpi__layers_made *made,
-                                               gpi__layer_task *task) {
+static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
+                                               const gpi__layers_made *made, gpi__layer_task *task) {
     const gpi__made *texts = made->problem.made;
     gemmepi_status status;
     int i;
@@ -172,16 +179,16 @@ static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc,
                         desc->before->formula ? "->formula" : "",
                         gpi__factor_name(desc, texts[GPI__A].formula ? GPI__A : GPI__B),
                         gpi__factor_name(desc, GPI__A));
-    status = gpi__check_texts_gradients(desc, made, layer->flags);
+    status = gpi__check_texts_gradients(desc, made, layer, task);
     if (!status)
-        status = gpi__check_texts_items(desc, layer, made, task);
+        status = gpi__find_sums_over_items(desc, layer, made, task);
     for (i = GPI__A; i <= GPI__B && !status; i++) {
         const char *name = gpi__factor_name(desc, i);
         gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;
         if (!texts[i].formula || !(layer->flags & (i == GPI__A ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB)))
             continue;
         GPI__INVALID_IF(
-            gpi__is_packed((int)stored) || stored == GEMMEPI_I8,
+            (gpi__is_packed((int)stored) || stored == GEMMEPI_I8) && !(task->lacks_gradient >> i & 1),
             "desc.flags has LINEAR_D%s, but desc.%s.dtype is %s, a type without a gradient: leave the "
             "flag out",
             name[0] == 'a' ? "A" : "B", name, gpi__dtype(stored)->name);
@@ -219,11 +226,35 @@ static gemmepi_status gpi__in_words_of_text(gemmepi_status status, const char *f
     return status;
 }
 
-/* dA's product, or dB's: its problem, with the gradient of the text. */
-static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, int factor,
+/* Where dA or dB goes that is a sum over items, with the type of what is multiplied. stored: as A or B is, where text makes it; NULL: its view
+   is there. layer: the wish's, folded, whose gradient becomes that of each item. */
+static gemmepi_status gpi__convert_sum_over_items(const gpi__layers_wish *wish, int factor,
+                                                  const gpi__view *stored, gpi__layer_task *task,
+                                                  gemmepi_linear_desc *layer) {
+    int tensor = GPI__L_DA + factor;
+    gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, 1);
+    gpi__problem problem;
+    gemmepi_status status = GEMMEPI_OK;
+    if (stored) {
+        desc.m = stored->lines;
+        desc.n = stored->length;
+        status = gpi__normalise(&desc, wish->alignment, &problem);
+        task->views[tensor] = problem.views[GPI__D];
+        task->views[tensor].transposed = (factor == GPI__A ? &layer->a : &layer->b)->transposed;
+    }
+    if (status)
+        return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
+                                    factor == GPI__A ? "desc.da" : "desc.db", "desc.aux");
+    layer->flags &= ~(factor == GPI__A ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB);
+    return gpi__convert_added_gradient(task, tensor, desc.a.dtype,
+                                       factor == GPI__A ? &layer->da : &layer->db);
+}
+
+/* dA's product, or dB's: its problem, with the gradient of the text. layer: folded. */
+static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish,
+                                                const gemmepi_linear_desc *layer, int factor,
                                                 gpi__layer_task *task, gpi__problem *problem) {
     const gemmepi_allocator *allocator = &wish->context->allocator;
-    const gemmepi_linear_desc *layer = wish->folded;
     const gpi__layers_made *made = wish->made;
     int of = task->exchanged ? !factor : factor; /* as the caller has it */
     const gpi__view *stored = &made->own.stored[of];
@@ -241,20 +272,46 @@ static gemmepi_status gpi__convert_through_text(const gpi__layers_wish *wish, in
     of_text.views[GPI__L_DA + factor].dtype = of_text.g_dtype = (int32_t)gradient->dtype;
     of_text.m = stored->lines;
     of_text.n = stored->length;
+    if (task->lacks_gradient >> factor & 1)
+        of_text.flags &= ~GPI__LINEAR_OUTPUTS;
     draft = gpi__new_draft(allocator, &through, &of_text);
     if (!draft)
         return GEMMEPI_OUT_OF_MEMORY;
     draft->through = GPI__L_DA + factor;
     status = gpi__draft_through_text(draft, allocator);
     if (!status)
-        status = gpi__convert_through_draft(wish, draft, problem);
+        status = gpi__convert_through_draft(wish, layer, draft, problem);
+    if (!status)
+        status = gpi__convert_added(draft, problem, task);
     memcpy(beside, draft->beside, sizeof draft->beside);
     if (beside[0] == GPI__L_BEFORE)
         beside[0] = (int8_t)(GPI__L_A + factor);
     gpi__delete(allocator, draft);
-    task->views[GPI__L_DA + factor] = problem->views[GPI__D];
-    task->views[GPI__L_DA + factor].transposed = (factor == GPI__A ? &layer->a : &layer->b)->transposed;
+    if (!(task->adds_items & ~task->lacks_gradient & 1 << factor)) {
+        task->views[GPI__L_DA + factor] = problem->views[GPI__D];
+        task->views[GPI__L_DA + factor].transposed = (factor == GPI__A ? &layer->a : &layer->b)->transposed;
+    }
     return gpi__in_words_of_text(status, gpi__operand_names[of]);
+}
+
+/* dA and dB: those that go through texts, and those that are added up over items. */
+static gemmepi_status gpi__convert_gradients_of_texts(const gpi__layers_wish *wish, gpi__layer_task *task,
+                                                      gpi__layer_problems *problems) {
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    for (i = GPI__A; i <= GPI__B && !status; i++) {
+        int is_through = task->goes_through >> i & 1;
+        gemmepi_linear_desc layer = *wish->folded;
+        if (task->lacks_gradient >> i & 1) /* it is not stored */
+            *(i == GPI__A ? &layer.da : &layer.db) =
+                gpi__dense_matrix(layer.a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32, 0, 0);
+        if (task->adds_items & ~task->lacks_gradient & 1 << i)
+            status = gpi__convert_sum_over_items(
+                wish, i, is_through ? &wish->made->own.stored[task->exchanged ? !i : i] : NULL, task, &layer);
+        if (!status && is_through)
+            status = gpi__convert_through_text(wish, &layer, i, task, &problems->of[GPI__OF_DA + i]);
+    }
+    return status;
 }
 
 /* >>the end */

@@ -69,10 +69,13 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
 
 static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__layer_task *task,
                                         const gpi__layer_problems *problems) {
-    gpi__linear_plan *layer = (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer);
+    size_t steps = (size_t)(GPI__MAX_STEPS + GPI__STEPS_OF_SUM * task->added_count);
+    gpi__linear_plan *layer =
+        (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer + steps * sizeof *layer->steps);
     int i;
     if (!layer)
         return NULL;
+    layer->steps = (gpi__step *)(layer + 1);
     layer->base =
         gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
                        gpi__destroy_layer);

@@ -121,7 +121,8 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
         task->outputs && of == GPI__L_PREACT,
         "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL",
         name, pointer, name);
-    GPI__INVALID_IF(flag && !(task->flags & flag),
+    GPI__INVALID_IF(flag && (!(task->flags & flag) || (tensor >= GPI__L_DA && tensor <= GPI__L_DB &&
+                                                       task->lacks_gradient >> (tensor - GPI__L_DA) & 1)),
                     "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
                     pointer, gpi__callers_flag(task, flag), name);
     GPI__INVALID_IF(tensor >= GPI__L_FOUND_SCALE_Y && !gpi__layer_has(task, tensor),

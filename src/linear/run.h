@@ -22,20 +22,15 @@ typedef struct gpi__step_operands {
     const float *scales[GPI__FORMULA_OPERANDS];
 } gpi__step_operands;
 
-/* Which of the layer's formulas a step has, if any. */
-static const gpi__step_formula *gpi__formula_of_step(const gpi__layer_task *task, const gpi__step *step) {
-    int d = step->sources[GPI__D];
-    return &task->formulas[d == GPI__L_DA || d == GPI__L_DB ? gpi__nth_of_gradient(d) : GPI__OF_FIRST];
-}
-
 /* to: for as long as the arguments are used. */
 static void gpi__point_operands(const gpi__layer_task *task, const gpi__step *step, const gpi__layer_run *run,
                                 gpi__step_operands *to, gpi__arguments *arguments) {
-    const gpi__step_formula *own = gpi__formula_of_step(task, step);
+    const gpi__step_formula *own = &task->formulas[step->formula];
     int i, j, tensor;
     memset(to, 0, sizeof *to);
     for (i = 0; i < task->operand_count; i++) {
-        to->operands[i] = run->sources[GPI__L_OPERANDS + i];
+        tensor = gpi__added_of(task, GPI__L_OPERANDS + i);
+        to->operands[i] = run->sources[tensor < 0 ? GPI__L_OPERANDS + i : GPI__ADDED + tensor];
         to->scales[i] = (const float *)run->sources[GPI__L_OPERAND_SCALES + i];
         if (gpi__layer_has(task, GPI__L_OPERANDS + i) && gpi__is_layers_number(task, GPI__L_OPERANDS + i))
             memcpy(&arguments->numbers[i], to->operands[i], sizeof(double));

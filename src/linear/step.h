@@ -6,7 +6,8 @@
        copies   of A or B, where products want their items one after another, or without scales that change along the sum
        G        a pass over dY and P, or the product that computes P anew; none where dY is G
        dA, dB   products
-       dbias    left by what makes G, or by dB's product, or a sum by itself */
+       dbias    left by what makes G, or by dB's product, or a sum by itself
+       sums     of what those leave in workspace, over items, or rows and columns of blocks */
 #ifndef GEMMEPI_LINEAR_STEP_H
 #define GEMMEPI_LINEAR_STEP_H
 
@@ -21,7 +22,8 @@ enum {
     GPI__COPY_B,
     GPI__SCALES_A,
     GPI__SCALES_B,
-    GPI__SOURCES,
+    GPI__ADDED, /* and as many as are added up */
+    GPI__SOURCES = GPI__ADDED + GPI__LAYER_ADDED,
     GPI__NO_SOURCE = -1
 };
 
@@ -31,7 +33,7 @@ typedef enum gpi__step_kind {
     GPI__STEP_PRODUCT,
     GPI__STEP_PASS, /* an epilogue over a finished product: dY */
     GPI__STEP_SUM,  /* dbias from G alone */
-    GPI__STEP_COPY
+    GPI__STEP_COPY  /* or a sum of what is added up */
 } gpi__step_kind;
 
 typedef struct gpi__step {
@@ -46,11 +48,13 @@ typedef struct gpi__step {
     int8_t
         sources[GPI__OPERANDS]; /* of the problem's operands; of a copy A, D and SCALE_A are what it takes */
     int8_t given_source;
+    int8_t formula;        /* which of the layer's a product has, if any */
     int accumulates;       /* beta is 1 and C is D */
     size_t workspace_size; /* of what is no product */
 } gpi__step;
 
-#define GPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
+#define GPI__MAX_STEPS    8 /* copies of A and B and their scales, G, dA, dB, dbias */
+#define GPI__STEPS_OF_SUM 4 /* of whole blocks, and of what is left of rows and columns */
 
 /* Which block of rows a plan is for: the first, which may overwrite sums over rows, those that add to them, and a last one that is smaller. */
 enum { GPI__FIRST_BLOCK, GPI__NEXT_BLOCK, GPI__LAST_BLOCK, GPI__BLOCKS };
@@ -58,7 +62,7 @@ enum { GPI__FIRST_BLOCK, GPI__NEXT_BLOCK, GPI__LAST_BLOCK, GPI__BLOCKS };
 typedef struct gpi__linear_plan {
     gemmepi_plan base;
     gpi__layer_task task;
-    gpi__step steps[GPI__MAX_STEPS];
+    gpi__step *steps; /* which follow */
     int step_count;
     size_t temporary_bytes[GPI__TEMPORARIES];
     struct gpi__linear_plan *blocks
@@ -75,6 +79,7 @@ static gpi__step *gpi__new_step(gpi__linear_plan *layer, gpi__step_kind kind, co
     gpi__step *step = &layer->steps[layer->step_count++];
     step->kind = kind;
     step->what = what;
+    step->formula = GPI__OF_FIRST;
     memset(step->sources, GPI__NO_SOURCE, sizeof step->sources);
     step->given_source = GPI__NO_SOURCE;
     return step;

@@ -69,7 +69,9 @@ static gemmepi_status gpi__convert_layers_formula(const gpi__layers_wish *wish, 
         status = gpi__convert_workspace_limit(wish->folded, task);
     if (!status)
         status = gpi__convert_draft(wish->context, draft, wish->alignment, problem);
-    if (!status && !gpi__is_backward(task))
+    if (!status && gpi__is_backward(task))
+        status = gpi__convert_added(draft, problem, task);
+    else if (!status)
         gpi__convert_y_view(task, problem);
     memcpy(task->formulas[GPI__OF_FIRST].beside, draft->beside, sizeof draft->beside);
     gpi__delete(allocator, draft);
@@ -170,9 +172,8 @@ static gemmepi_status gpi__convert_step_formulas(const gpi__layers_wish *wish, g
         status = gpi__convert_layers_formula(wish, task, &problems->of[GPI__OF_FIRST]);
     if (!status && wish->folded->before && wish->folded->before->formula)
         status = gpi__convert_befores_formula(wish, task, &problems->of[GPI__OF_DA]);
-    for (i = GPI__A; i <= GPI__B && !status; i++)
-        if (task->goes_through >> i & 1)
-            status = gpi__convert_through_text(wish, i, task, &problems->of[GPI__OF_DA + i]);
+    if (!status)
+        status = gpi__convert_gradients_of_texts(wish, task, problems);
     for (i = 0; i < GPI__LAYER_FORMULAS; i++)
         task->formulas[i].formula = problems->of[i].formula;
     return status;

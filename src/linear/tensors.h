@@ -217,7 +217,10 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     int is_da = tensor == GPI__L_DA;
     gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, batch);
     gpi__problem problem;
-    gemmepi_status status = gpi__check_gradient(layer, tensor, task);
+    gemmepi_status status = GEMMEPI_OK;
+    if (task->lacks_gradient >> (tensor - GPI__L_DA) & 1)
+        return GEMMEPI_OK;
+    status = gpi__check_gradient(layer, tensor, task);
     if (status || (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
         (tensor == GPI__L_DA && layer->before && layer->before->formula)) /* take.h makes its problem */
         return status;
@@ -257,7 +260,9 @@ static gemmepi_status gpi__check_batch_form(const gemmepi_linear_desc *layer, co
                     "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
                     "is 0): then the scale is shared too",
                     exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
-    GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0),
+    GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DB &&
+                        !((task->adds_items | task->lacks_gradient) >> GPI__B & 1) &&
+                        shared != (layer->db.batch_stride == 0),
                     "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
                     "(shared by the batch, its gradient a sum over it), or neither is",
                     db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
@@ -340,9 +345,9 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
     }
     if (!task->lacks_y)
         gpi__use_layer(task, GPI__L_DY);
-    if (flags & GEMMEPI_LINEAR_DA)
+    if (flags & GEMMEPI_LINEAR_DA && !(task->lacks_gradient >> GPI__A & 1))
         gpi__write_layer(task, GPI__L_DA);
-    if (flags & GEMMEPI_LINEAR_DB)
+    if (flags & GEMMEPI_LINEAR_DB && !(task->lacks_gradient >> GPI__B & 1))
         gpi__write_layer(task, GPI__L_DB);
     if (flags & GEMMEPI_LINEAR_DBIAS)
         gpi__write_layer(task, GPI__L_DBIAS);
@@ -354,7 +359,9 @@ static gemmepi_status gpi__convert_gradients(const gemmepi_linear_desc *layer, i
     if (!status)
         status = gpi__convert_upstream(layer, columns, alignment, task, g);
     if (!status && layer->flags & GEMMEPI_LINEAR_DA)
-        status = gpi__convert_gradient(layer, GPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
+        status = gpi__convert_gradient(layer, GPI__L_DA,
+                                       task->shares_a || task->adds_items >> GPI__A & 1 ? 1 : layer->batch,
+                                       alignment, task);
     if (!status && layer->flags & GEMMEPI_LINEAR_DB)
         status = gpi__convert_gradient(layer, GPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
     return status;

@@ -125,7 +125,7 @@ static void empty_layers_with_a_formula_are_right(void) {
 enum { LINES = 5, LENGTH = 12, DEPTH = 3, BATCH = 3, MOST_OPERANDS = 6 };
 
 /* 'c': one for each place in a line; 'r': for each line; 's', 'f', 'n': SCALAR, FULL, NUMBER; 'C', 'F' of half the length, 'D', 'E' of a third; 'l': I64 for each
-   line; 'S': one I64; 't': FULL of half the length, of two lines that repeat; 'B': BLOCKED, of 2 lines and 5 places; 'i': as 'c', read by index. Those of "crsfCFDE" have a gradient. */
+   line; 'S': one I64; 't': FULL of half the length, of two lines that repeat; 'B': BLOCKED, of 2 lines and 5 places; 'i': as 'c', read by index. Those of "crsfCFDEB" have a gradient. */
 typedef struct gradient_case {
     const char *formula, *operands; /* "beta:c up:f" */
     char width;                     /* of Y: 'n', 'h', 'd', of thirds 't', 'T' */
@@ -170,7 +170,7 @@ typedef struct piece {
     char name[16], gradient_name[20], kind;
     int lines, length, ld, stride;
     double *at, *gradient;
-    int gradient_ld, gradient_stride;
+    int gradient_ld, gradient_stride, accumulates;
     int64_t whole[BATCH * 2 * LINES]; /* of kinds that are whole numbers */
     double number;
 } piece;
@@ -223,7 +223,7 @@ static void make_gradient(piece *t, int stride) {
     elements = elements_of_gradient(t);
     t->gradient = (double *)malloc(sizeof(double) * (size_t)elements);
     for (i = 0; i < elements; i++)
-        t->gradient[i] = z.accumulate && !strchr("fFE", t->kind) ? 0.25 : NAN;
+        t->gradient[i] = t->accumulates ? 0.25 : NAN;
 }
 
 static gemmepi_operand_kind kind_here(char kind) {
@@ -275,17 +275,18 @@ static void list_operand(piece *t) {
                                                                  : (void *)t->at;
 }
 
-/* Where all items share an operand along lines or a scalar, its gradient is the sum; of other kinds it has items. */
+/* Where all items share an operand along lines or a scalar, its gradient is the sum; of other kinds it may be that, or has items. */
 static void list_gradient(piece *t) {
     gemmepi_operand *o = &z.list[z.desc.operand_count];
-    int sums = z.batch > 1 && !t->stride && strchr("csCD", t->kind) != NULL;
-    if (!strchr("crsfCFDE", t->kind))
+    int sums = z.batch > 1 && !t->stride && (z.saved || strchr("csCD", t->kind));
+    if (!strchr("crsfCFDEB", t->kind))
         return;
+    t->accumulates = z.accumulate && (sums || !strchr("fFE", t->kind));
     make_gradient(t, z.batch == 1 || sums ? 0 : t->lines * t->ld + 2);
     *o = z.list[z.desc.operand_count - 1];
     o->name = t->gradient_name;
     o->output = 1;
-    o->accumulate = z.accumulate && !strchr("fFE", t->kind);
+    o->accumulate = t->accumulates;
     o->batch_stride = t->gradient_stride;
     z.pointers[z.desc.operand_count++] = t->gradient;
 }
@@ -377,7 +378,7 @@ static void make_world(const gradient_case *of, int order, int batch, int items,
     make_piece(&z.y, "y", 'f', LINES, columns, batch > 1);
     make_piece(&z.dy, "dy", 'f', LINES, columns, batch > 1);
     make_piece(&z.p, "p", 'f', LINES, LENGTH, batch > 1);
-    z.x.kind = z.w.kind = 'c'; /* their gradients are sums, which may accumulate */
+    z.x.accumulates = z.w.accumulates = z.b.accumulates = z.accumulate;
     make_gradient(&z.x, z.x.stride);
     make_gradient(&z.w, z.w.stride);
     make_gradient(&z.b, z.b.stride);
@@ -427,7 +428,7 @@ static int piece_holds(const gemmepi_plan *forward, piece *t) {
                 *x = kept;
                 for (each = 0; each < (own == 1 && t->gradient_stride ? z.batch : 1); each++)
                     got += t->gradient[(item + each) * t->gradient_stride + i * t->gradient_ld + j];
-                if (z.accumulate && strchr("crsCD", t->kind))
+                if (t->accumulates)
                     want += 0.25 * each;
                 if (fabs(got - want) <= 2e-6 * (1 + fabs(want)))
                     continue;
@@ -541,11 +542,12 @@ static int are_the_same(const float *x, const float *y, int count) {
     return count == 0;
 }
 
-/* x [2, 1], w [1, 16], q of 1 x 8: all that comes out is whole. */
+/* x [2, 1], w [1, 16], q of 1 x 8 or 2 x 8: all that comes out is whole. */
 static void gradients_of_blocks_are_sums_of_groups(void) {
     static const char *const names[] = {"q", "d_q", "ss", "dy_ss"};
-    int order, i, j;
-    for (order = 0; order < 2; order++) {
+    int way, i, j;
+    for (way = 0; way < 4; way++) {
+        int order = way & 1, rows = 1 + (way >> 1);
         float x[2] = {1, -2}, w[16], q[4] = {3, 1, -2, 5}, dy[32], dy_ss[4] = {1, 2, 0, -3}, dx[2], dw[16],
               d_q[4], ss[4], y[32];
         float got_dx[2] = {0}, got_dw[16] = {0}, got_dq[4] = {0}, got_ss[4] = {0};
@@ -561,14 +563,17 @@ static void gradients_of_blocks_are_sums_of_groups(void) {
             dy[i] = (float)(i % 7 - 3);
         for (i = 0; i < 2; i++)
             for (j = 0; j < 16; j++) {
-                float v = x[i] * w[j], g = dy[i * 16 + j] * q[i * 2 + j / 8] + 2 * v * dy_ss[i * 2 + j / 8];
+                int at = i / rows * 2 + j / 8;
+                float v = x[i] * w[j], g = dy[i * 16 + j] * q[at] + 2 * v * dy_ss[i * 2 + j / 8];
                 got_dx[i] += g * w[j], got_dw[j] += g * x[i];
-                got_dq[i * 2 + j / 8] += dy[i * 16 + j] * v, got_ss[i * 2 + j / 8] += v * v;
+                got_dq[at] += dy[i * 16 + j] * v, got_ss[i * 2 + j / 8] += v * v;
             }
         for (i = 0; i < 4; i++) {
             operands[i].name = names[i], operands[i].kind = GEMMEPI_BLOCKED,
             operands[i].output = i == 1 || i == 2;
             operands[i].block_rows = order ? 8 : 1, operands[i].block_columns = order ? 1 : 8;
+            if (i < 2)
+                *(order ? &operands[i].block_columns : &operands[i].block_rows) = rows;
         }
         tensors[0] = q, tensors[1] = d_q, tensors[2] = ss, tensors[3] = dy_ss;
         memset(ss, 0xff, sizeof ss), memset(d_q, 0xff, sizeof d_q), memset(dx, 0xff, sizeof dx),
@@ -590,11 +595,11 @@ static void gradients_of_blocks_are_sums_of_groups(void) {
         CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
               gemmepi_last_error());
         take_from_device();
-        CHECK(are_the_same(ss, got_ss, 4) && are_the_same(d_q, got_dq, 4), "order %d: ss %g %g, d_q %g %g",
-              order, ss[0], ss[3], d_q[0], d_q[3]);
+        CHECK(are_the_same(ss, got_ss, 4) && are_the_same(d_q, got_dq, (size_t)(4 / rows)),
+              "order %d, rows %d: ss %g %g, d_q %g %g", order, rows, ss[0], ss[3], d_q[0], d_q[1]);
         CHECK(are_the_same(dx, got_dx, 2) && are_the_same(dw, got_dw, 16), "order %d: dx %g, dw %g", order,
               dx[1], dw[15]);
-        operands[1].block_rows = operands[1].block_columns = 8;
+        operands[1].block_rows = operands[1].block_columns = 8; /* and not those of q */
         CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) ==
                       GEMMEPI_INVALID_ARGUMENT &&
                   strstr(gemmepi_last_error(),

@@ -196,9 +196,10 @@ static void gradients_have_rules(void) {
     BACKWARD(operands[UP].dtype = GEMMEPI_I4,
              "desc.operands[3] is d_up, but up is in 4 bits or E8M0, types without a gradient");
     BACKWARD(operands[BETA].column_period = 4, "desc.operands[1] is d_beta, but beta has a period");
-    BACKWARD((operands[BETA].kind = GEMMEPI_BLOCKED, operands[BETA].block_rows = 1,
-              operands[BETA].block_columns = 4),
-             "desc.operands[1] is d_beta, but beta is BLOCKED");
+    BACKWARD((operands[BETA].kind = operands[D_BETA].kind = GEMMEPI_BLOCKED, operands[BETA].block_rows = 2,
+              operands[BETA].block_columns = 4, operands[D_BETA].block_rows = 2,
+              operands[D_BETA].block_columns = 4, operands[D_BETA].batch_stride = 3),
+             "desc.operands[1].batch_stride is 3", "would overlap");
     BACKWARD(operands[D_UP].kind = GEMMEPI_PER_ROW,
              "desc.operands[3].kind (of d_up) is PER_ROW; it is that of up, FULL");
     BACKWARD(operands[D_UP].width = GEMMEPI_WIDTH_HALF,
@@ -211,8 +212,7 @@ static void gradients_have_rules(void) {
              "only sums accumulate");
     BACKWARD(operands[D_UP].batch_stride = 0,
              "desc.operands[3].batch_stride (of d_up) is 0, but up has one for each item");
-    BACKWARD(operands[GAIN].batch_stride = operands[D_GAIN].batch_stride = 0,
-             "desc.operands[5].batch_stride is 0", "would overlap");
+    BACKWARD(operands[D_GAIN].batch_stride = 1, "desc.operands[5].batch_stride is 1", "would overlap");
     BACKWARD(operands[BETA].batch_stride = N, "desc.operands[1].batch_stride (of d_beta) is 0, but beta has");
     BACKWARD(operands[D_GAIN].ld = 8, "desc.operands[5].ld (of d_gain) is 8; accepted are 0 and, of FULL");
     BACKWARD((desc.formula = "d = part(v, 0, 4) + up", desc.y.batch_stride = desc.dy.batch_stride = 0,
