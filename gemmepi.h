@@ -17132,11 +17132,11 @@ static const gpi__source gpi__sources[] = {
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1&& !(GATED&&IN_STRETCHES&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\n"
-"long long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n#if GEMMEPI_BRINGS\nload_residual(params.epilogue,rows.item,row,rows.column,exists,fetched.saved);\n#endif\n}\n\n\nDEVICE void add_parts(const gpi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\nto_accs(read(from+part*params.part,rows.run),more);\n#pragma unroll\n"
-"for(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gpi__pass_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*STRETCH;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nconstexpr bool whole=WHOLE&& !IN_STRETCHES;\nconstexpr int reach=ABREAST*RUN;\nint valid=column>=p.n?0:whole||p.n-column>=reach?reach:(int)(p.n-column);\nRows rows={item,row,column,valid?most:0,whole?RUN:valid};\nafter_launches_before();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nOf_columns of;\nif(KEEPS_BIAS)\n"
-"of=load_columns(p,item,column,valid);\nFetched ahead[AT_ONCE];\nif(AHEAD)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<(FINDS?params.row_steps:rows.count);first+=AT_ONCE){\nif(!AHEAD)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,first+r,ahead[r]);\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nif(AHEAD)\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nbool exists=first+r<rows.count;\nif(!FINDS&& !exists)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nto_accs(now.products[half],v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nint run=FINDS&& !exists?0:rows.run;\nif(FINDS&&at>=p.m)\nat=p.m-1;\nadd_parts(params,rows,at,v);\nepilogue(p,state,KEEPS_BIAS?of:load_columns(p,item,column,run),now.saved,item,at,column,run,v);\nif constexpr(FINDS)\nstore_found_result(p,state,item,at,column,run,v);\nelse\n"
-"store_result(p,state,item,at,column,run,v);\nif(HAS_BGRAD&&(!FINDS||exists))\n",
-"#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
+"long long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n#if GEMMEPI_BRINGS\nload_residual(params.epilogue,rows.item,row,rows.column,exists,fetched.saved);\n#endif\n}\n\n\nDEVICE void add_parts(const gpi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll (BLOCKS == 1 ? 16 : 4)\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\nto_accs(read(from+part*params.part,rows.run),more);\n"
+"#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gpi__pass_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*STRETCH;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nconstexpr bool whole=WHOLE&& !IN_STRETCHES;\nconstexpr int reach=ABREAST*RUN;\nint valid=column>=p.n?0:whole||p.n-column>=reach?reach:(int)(p.n-column);\nRows rows={item,row,column,valid?most:0,whole?RUN:valid};\nafter_launches_before();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nOf_columns of;\n"
+"if(KEEPS_BIAS)\nof=load_columns(p,item,column,valid);\nFetched ahead[AT_ONCE];\nif(AHEAD)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<(FINDS?params.row_steps:rows.count);first+=AT_ONCE){\nif(!AHEAD)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,first+r,ahead[r]);\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nif(AHEAD)\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nbool exists=first+r<rows.count;\nif(!FINDS&& !exists)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nto_accs(now.products[half],v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nint run=FINDS&& !exists?0:rows.run;\nif(FINDS&&at>=p.m)\nat=p.m-1;\nadd_parts(params,rows,at,v);\nepilogue(p,state,KEEPS_BIAS?of:load_columns(p,item,column,run),now.saved,item,at,column,run,v);\nif constexpr(FINDS)\nstore_found_result(p,state,item,at,column,run,v);\nelse\n"
+"store_result(p,state,item,at,column,run,v);\n",
+"if(HAS_BGRAD&&(!FINDS||exists))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
 "#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_ROWS 8\n#define GEMMEPI_LANES 128\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr int LANES=GEMMEPI_LANES,LINES=LINE_THREADS/LANES;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gpi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n"
@@ -18822,6 +18822,7 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__BEHIND_MEMORY   0.02 /* of the shorter of two times, of memory and of all else | 0.00 */
 
 /* Epilogues, of a warpgroup for an element in each of its threads. */
+#define GPI__PASS_PART       0.026 /* us, each part of k more, of 16 to 384 and up to 128 rows and columns, H100 */
 #define GPI__STORING         14 /* | 0.3 */
 #define GPI__COPYING         20 /* more, of what does not lie at multiples of 16 bytes | 0.4 */
 #define GPI__MATRIX          12 /* each matrix, half of one and sum of columns more | 0.6 */
@@ -18869,6 +18870,7 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__SMALL_AT_ONCE   3 /* blocks of few warps or sums that run on a multiprocessor as fast as one | 1.8 */
 #define GPI__SMALL_WARP      135 /* of a multiprocessor where others are there, | 0.2 */
 #define GPI__SMALL_WARP_LOAD 3.6 /* and of each load | 0.2 */
+#define GPI__SMALL_SECTORS   25 /* bytes of L2 in a cycle of a multiprocessor, where a sector is of one line of k; dB of 8 and 16 columns, H100 */
 #define GPI__SMALL_READ      0.43 /* of the time of memory, by hand: larger operands took sm90 a quarter longer | 0.3 */
 
 /* That for a short k, 30 percent off in the mean of 119 plans, H200. */
@@ -25333,6 +25335,8 @@ typedef struct gpi__pass {
 /* Blocks that a multiprocessor is to hold: fewer where a thread keeps more in registers. */
 static int gpi__pass_blocks(const gpi__problem *problem, int parts, int aligned) {
   int sums = gpi__has(problem, GEMMEPI_BGRAD), gated = gpi__has(problem, GEMMEPI_GATED);
+  if (parts > 16)
+    return 1; /* which loads more of them at a time */
   if (problem->accumulator == GEMMEPI_F64)
     return sums ? 1 : 2;
   if (!aligned && (sums || (gated && gpi__has(problem, GEMMEPI_BACKWARD))))
@@ -25505,8 +25509,8 @@ static double gpi__pass_microseconds(const gemmepi_context *context, const gpi__
     if (gpi__has_operand(problem, operand))
       bytes += (double)problem->m * (double)problem->views[operand].length *
         problem->views[operand].bits / 8;
-  return GPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gpi__memory_rate(context) +
-     gpi__sums_microseconds(problem);
+  return GPI__ANOTHER_LAUNCH + GPI__PASS_PART * (parts - 1) +
+     bytes * (double)problem->batch / gpi__memory_rate(context) + gpi__sums_microseconds(problem);
 }
 
 static gemmepi_status gpi__run_pass(const gemmepi_context *context, const gpi__pass *pass,
@@ -26402,7 +26406,7 @@ typedef struct gpi__engine {
         is_there ? run : NULL}
 
 /* Into how many parts k is divided. */
-static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 
 /* Chooses shape and parts of the least estimate, which it returns. candidate->applied is given. */
 static double gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,
@@ -28076,11 +28080,22 @@ static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__pro
         : gpi__half_group_rule(problem);
 }
 
+/* Whether so many parts would be too many, by what is quick to ask. */
+static int gpi__sm80_has_no_room(const gemmepi_context *context, const gpi__problem *problem, const gpi__sm80_cut *cut) {
+  double tiles = (double)problem->m * (double)problem->n * (double)problem->batch /
+        (cut->shape->tile_m * cut->shape->tile_n);
+  return cut->parts > 1 && (problem->k < 2 * gpi__stage_k(problem) * cut->parts ||
+    tiles * cut->parts > (double)context->multiprocessors * cut->shape->blocks);
+}
+
 static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate) {
-  gpi__problem own = candidate->parts > 1 ? gpi__bare_problem(problem) : *problem;
+  gpi__problem own;
   gpi__sm80_cut cut;
   cut.shape = &gpi__sm80_shapes[candidate->shape];
   cut.parts = candidate->parts;
+  if (gpi__sm80_has_no_room(context, problem, &cut))
+    return GPI__NEVER;
+  own = cut.parts > 1 ? gpi__bare_problem(problem) : *problem;
   return gpi__sm80_shape_accepts(&own, cut.shape, context->arch) && gpi__sm80_divides(context, &own, &cut)
        ? gpi__sm80_microseconds(context, problem, &own, &cut)
        : GPI__NEVER;
@@ -28165,6 +28180,16 @@ static double gpi__small_loads(const gpi__problem *problem, int operand, int lin
   return runs * (bytes > 2 * unit ? 2 : bytes > unit ? bytes / unit : 1);
 }
 
+/* Cycles for what tiles read again and again, as far as it is more than twice what there is: of an operand whose lines are along m or n each k is a
+ sector, however few of its numbers a tile wants. */
+static double gpi__small_sectors(const gemmepi_context *context, const gpi__problem *problem, int64_t tiles) {
+  const gpi__view *views = problem->views;
+  int across = (int)views[GPI__A].transposed + !views[GPI__B].transposed;
+  double bytes = 32.0 * across * (double)tiles * (double)problem->k -
+        2.0 * (double)(views[GPI__A].bytes + views[GPI__B].bytes);
+  return bytes > 0 ? bytes / (GPI__SMALL_SECTORS * context->multiprocessors) : 0;
+}
+
 /* Microseconds with a shape, roughly. */
 static double gpi__small_microseconds(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__small_shape *shape) {
@@ -28188,8 +28213,9 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
     block += GPI__SMALL_CLUSTER;
   alone = ceil(blocks / at_once) * block;
   beside = ceil(blocks) * shape->warps * (GPI__SMALL_WARP + steps * GPI__SMALL_WARP_LOAD * loads);
-  return (alone > beside ? alone : beside) / gpi__chip_of(context->arch)->megahertz + read +
-     gpi__sums_microseconds(problem);
+  alone = alone > beside ? alone : beside;
+  return (alone + gpi__small_sectors(context, problem, tiles)) / gpi__chip_of(context->arch)->megahertz +
+     read + gpi__sums_microseconds(problem);
 }
 
 /* >>building */

@@ -1210,8 +1210,8 @@ static void list_mma(void) {
         add_mma(GEMMEPI_F32, nth % 2 ? GEMMEPI_COMPUTE_F32 : GEMMEPI_COMPUTE_TF32, GEMMEPI_BF16,
                 activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 4, 0);
         add_pass_in_parts(&sums, GEMMEPI_DTYPE_DEFAULT, 2 + (int)nth, nth % 2, nth % 3 == 0);
-        add_pass_in_parts(&gate, GEMMEPI_DTYPE_DEFAULT, 16, nth % 2, nth % 3 == 0);
-        add_pass_in_parts(&gradient, GEMMEPI_DTYPE_DEFAULT, 16, nth % 3 != 0, nth % 2);
+        add_pass_in_parts(&gate, GEMMEPI_DTYPE_DEFAULT, nth % 2 ? 16 : 128, nth % 2, nth % 3 == 0);
+        add_pass_in_parts(&gradient, GEMMEPI_DTYPE_DEFAULT, nth % 2 ? 128 : 16, nth % 3 != 0, nth % 2);
         add_mma(GEMMEPI_F32, nth % 2 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT,
                 activation | back | GEMMEPI_GATED, (shape + 1) % shapes, layout, 8, 1);
     }

@@ -15,6 +15,7 @@
 #define GPI__BEHIND_MEMORY   0.02  /* of the shorter of two times, of memory and of all else | 0.00 */
 
 /* Epilogues, of a warpgroup for an element in each of its threads. */
+#define GPI__PASS_PART       0.026 /* us, each part of k more, of 16 to 384 and up to 128 rows and columns, H100 */
 #define GPI__STORING         14    /* | 0.3 */
 #define GPI__COPYING         20    /* more, of what does not lie at multiples of 16 bytes | 0.4 */
 #define GPI__MATRIX          12    /* each matrix, half of one and sum of columns more | 0.6 */
@@ -62,6 +63,7 @@
 #define GPI__SMALL_AT_ONCE   3     /* blocks of few warps or sums that run on a multiprocessor as fast as one | 1.8 */
 #define GPI__SMALL_WARP      135   /* of a multiprocessor where others are there, | 0.2 */
 #define GPI__SMALL_WARP_LOAD 3.6   /* and of each load | 0.2 */
+#define GPI__SMALL_SECTORS   25    /* bytes of L2 in a cycle of a multiprocessor, where a sector is of one line of k; dB of 8 and 16 columns, H100 */
 #define GPI__SMALL_READ      0.43  /* of the time of memory, by hand: larger operands took sm90 a quarter longer | 0.3 */
 
 /* That for a short k, 30 percent off in the mean of 119 plans, H200. */

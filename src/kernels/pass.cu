@@ -57,7 +57,7 @@ __device__ inline void add_parts(const gpi__pass_params &params, const Rows &row
         const GEMMEPI_PRODUCT_TYPE *from =
             (const GEMMEPI_PRODUCT_TYPE *)params.product.data +
             offset(params.product, rows.item, row, rows.column + half * params.epilogue.n);
-#pragma unroll 4
+#pragma unroll (BLOCKS == 1 ? 16 : 4)
         for (int part = 1; part < PARTS; part++) {
             Acc more[RUN];
             to_accs(read(from + part * params.part, rows.run), more);

@@ -46,6 +46,43 @@ static void estimates_are_near_what_was_measured(void) {
     }
 }
 
+/* dB of narrow layers on an H100: k in 128 parts by the kernel for Ampere, and by that for small products, which reads sectors of L2 for few of their
+   numbers. */
+static void a_long_k_of_few_rows_and_columns_is_in_parts_for_all_multiprocessors(void) {
+    static const struct {
+        int64_t columns, k;
+        double sm80, small; /* 0: not measured */
+    } rows[] = {{8, 1 << 20, 52.7, 170}, {16, 1 << 20, 54.1, 476}, {32, 1 << 20, 60.4, 0},
+                {64, 1 << 20, 97.8, 0},  {8, 1 << 17, 12.5, 0},    {32, 1 << 17, 13.7, 0},
+                {16, 1 << 16, 0, 35.7},  {64, 1 << 17, 14.5, 0}};
+    static gemmepi_context h100;
+    size_t i;
+    int j;
+    h100.arch = 90, h100.multiprocessors = 132;
+    for (i = 0; i < GPI__COUNT(rows); i++) {
+        gemmepi_matmul_desc desc;
+        gpi__problem problem;
+        gpi__candidates list;
+        memset(&desc, 0, sizeof desc);
+        desc.m = desc.n = rows[i].columns, desc.k = rows[i].k, desc.batch = 1;
+        desc.a.dtype = GEMMEPI_F16, desc.a.transposed = 1;
+        CHECK(gpi__normalise(&desc, GPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        gpi__enumerate(&h100, &problem, 1, &list);
+        for (j = 0; j < list.count; j++) {
+            const gpi__candidate *c = &list.list[j];
+            const char *engine = c->route == GEMMEPI_ROUTE_FUSED ? gpi__engines[c->engine]->name : "";
+            double us = c->microseconds;
+            if (strcmp(engine, "sm80") == 0 && rows[i].sm80 > 0)
+                CHECK(c->parts >= 96 && us < 1.6 * rows[i].sm80 && us > rows[i].sm80 / 1.2,
+                      "row %d: %d parts, %g us", (int)i, c->parts, us);
+            if (strcmp(engine, "small") == 0 && rows[i].small > 0)
+                CHECK(us < 1.2 * rows[i].small && us > rows[i].small / 1.2, "row %d: small, %g us", (int)i,
+                      us);
+        }
+    }
+}
+
 /* Of a product with such operands, by that route. */
 static double estimate_for(gemmepi_route route, gemmepi_dtype dtype, gemmepi_compute compute,
                            gemmepi_epilogue epilogue, int layout, int64_t edge, int64_t n) {
@@ -284,6 +321,7 @@ static void every_estimate_is_a_time_up_to_2_to_the_40(void) {
 int main(void) {
     keep_libraries_open();
     RUN(estimates_are_near_what_was_measured);
+    RUN(a_long_k_of_few_rows_and_columns_is_in_parts_for_all_multiprocessors);
     RUN(cublaslt_is_estimated_as_long_as_it_takes);
     RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(a_longer_k_never_takes_less);

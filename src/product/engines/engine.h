@@ -62,7 +62,7 @@ typedef struct gpi__engine {
                                                      is_there ? run : NULL}
 
 /* Into how many parts k is divided. */
-static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 
 /* Chooses shape and parts of the least estimate, which it returns. candidate->applied is given. */
 static double gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,

@@ -509,12 +509,24 @@ static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__pro
                                                  : gpi__half_group_rule(problem);
 }
 
+/* Whether so many parts would be too many, by what is quick to ask. */
+static int gpi__sm80_has_no_room(const gemmepi_context *context, const gpi__problem *problem,
+                                 const gpi__sm80_cut *cut) {
+    double tiles = (double)problem->m * (double)problem->n * (double)problem->batch /
+                   (cut->shape->tile_m * cut->shape->tile_n);
+    return cut->parts > 1 && (problem->k < 2 * gpi__stage_k(problem) * cut->parts ||
+                              tiles * cut->parts > (double)context->multiprocessors * cut->shape->blocks);
+}
+
 static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__problem *problem,
                                  const gpi__candidate *candidate) {
-    gpi__problem own = candidate->parts > 1 ? gpi__bare_problem(problem) : *problem;
+    gpi__problem own;
     gpi__sm80_cut cut;
     cut.shape = &gpi__sm80_shapes[candidate->shape];
     cut.parts = candidate->parts;
+    if (gpi__sm80_has_no_room(context, problem, &cut))
+        return GPI__NEVER;
+    own = cut.parts > 1 ? gpi__bare_problem(problem) : *problem;
     return gpi__sm80_shape_accepts(&own, cut.shape, context->arch) && gpi__sm80_divides(context, &own, &cut)
                ? gpi__sm80_microseconds(context, problem, &own, &cut)
                : GPI__NEVER;

@@ -80,6 +80,16 @@ static double gpi__small_loads(const gpi__problem *problem, int operand, int lin
     return runs * (bytes > 2 * unit ? 2 : bytes > unit ? bytes / unit : 1);
 }
 
+/* Cycles for what tiles read again and again, as far as it is more than twice what there is: of an operand whose lines are along m or n each k is a
+   sector, however few of its numbers a tile wants. */
+static double gpi__small_sectors(const gemmepi_context *context, const gpi__problem *problem, int64_t tiles) {
+    const gpi__view *views = problem->views;
+    int across = (int)views[GPI__A].transposed + !views[GPI__B].transposed;
+    double bytes = 32.0 * across * (double)tiles * (double)problem->k -
+                   2.0 * (double)(views[GPI__A].bytes + views[GPI__B].bytes);
+    return bytes > 0 ? bytes / (GPI__SMALL_SECTORS * context->multiprocessors) : 0;
+}
+
 /* Microseconds with a shape, roughly. */
 static double gpi__small_microseconds(const gemmepi_context *context, const gpi__problem *problem,
                                       const gpi__small_shape *shape) {
@@ -104,8 +114,9 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
         block += GPI__SMALL_CLUSTER;
     alone = ceil(blocks / at_once) * block;
     beside = ceil(blocks) * shape->warps * (GPI__SMALL_WARP + steps * GPI__SMALL_WARP_LOAD * loads);
-    return (alone > beside ? alone : beside) / gpi__chip_of(context->arch)->megahertz + read +
-           gpi__sums_microseconds(problem);
+    alone = alone > beside ? alone : beside;
+    return (alone + gpi__small_sectors(context, problem, tiles)) / gpi__chip_of(context->arch)->megahertz +
+           read + gpi__sums_microseconds(problem);
 }
 
 /* >>building */

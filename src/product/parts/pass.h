@@ -303,6 +303,8 @@ typedef struct gpi__pass {
 /* Blocks that a multiprocessor is to hold: fewer where a thread keeps more in registers. */
 static int gpi__pass_blocks(const gpi__problem *problem, int parts, int aligned) {
     int sums = gpi__has(problem, GEMMEPI_BGRAD), gated = gpi__has(problem, GEMMEPI_GATED);
+    if (parts > 16)
+        return 1; /* which loads more of them at a time */
     if (problem->accumulator == GEMMEPI_F64)
         return sums ? 1 : 2;
     if (!aligned && (sums || (gated && gpi__has(problem, GEMMEPI_BACKWARD))))
@@ -481,8 +483,8 @@ static double gpi__pass_microseconds(const gemmepi_context *context, const gpi__
         if (gpi__has_operand(problem, operand))
             bytes += (double)problem->m * (double)problem->views[operand].length *
                      problem->views[operand].bits / 8;
-    return GPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gpi__memory_rate(context) +
-           gpi__sums_microseconds(problem);
+    return GPI__ANOTHER_LAUNCH + GPI__PASS_PART * (parts - 1) +
+           bytes * (double)problem->batch / gpi__memory_rate(context) + gpi__sums_microseconds(problem);
 }
 
 static gemmepi_status gpi__run_pass(const gemmepi_context *context, const gpi__pass *pass,
