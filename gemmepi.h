@@ -32729,8 +32729,6 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
   of.views[GPI__C] = problem->views[i];
   of.views[GPI__SCALE_C] = problem->views[GPI__SCALE_OF(i)];
   of.views[GPI__D] = problem->made[i].view;
-  of.views[GPI__D].dtype =
-    placed->formula->operands[GPI__RESULT].dtype; /* F32 where scales are found of it */
   of.views[GPI__C].transposed = of.views[GPI__D].transposed = of.views[GPI__D].scale = 0;
   own.pointers[GPI__C] = arguments->pointers[i];
   own.pointers[GPI__SCALE_C] = arguments->pointers[GPI__SCALE_OF(i)];

@@ -402,7 +402,9 @@ enum { MADE_ROWS = 9, MADE_K = 300 };
 typedef struct made_numbers {
     uint16_t stored[MADE_ROWS * MADE_K], ones[MADE_K * MADE_K]; /* BF16 */
     float rows[MADE_ROWS], along[MADE_K];
-    double values[MADE_ROWS * MADE_K];
+    double values
+        [2][MADE_ROWS *
+            MADE_K]; /* of `a * r * c`, and of `pair(a * r, a * r / 1024)` of half as many that are stored */
 } made_numbers;
 
 enum { OF_ZEROS = 2, WITH_NAN = 3, WITH_INFINITY = 4, OF_LITTLE = 5, THE_NAN = 140 };
@@ -425,7 +427,11 @@ static made_numbers *draw_made(void) {
                      : k == THE_NAN && i == WITH_INFINITY ? -(double)INFINITY
                                                           : stored;
             oracle_encode(GEMMEPI_BF16, &x->stored[i * MADE_K + k], stored);
-            x->values[i * MADE_K + k] = stored * (double)x->rows[i] * (double)x->along[k];
+            x->values[0][i * MADE_K + k] = stored * (double)x->rows[i] * (double)x->along[k];
+            if (k < MADE_K / 2) {
+                x->values[1][i * MADE_K + k] = stored * (double)x->rows[i];
+                x->values[1][i * MADE_K + MADE_K / 2 + k] = stored * (double)x->rows[i] / 1024;
+            }
         }
     }
     return x;
@@ -447,13 +453,13 @@ static double scale_of_made(const double *row, int first, int count, double most
 }
 
 /* D is what was multiplied, times the other operand's ones. A quotient next to the middle of two numbers may have become either. */
-static void check_made(const made_numbers *x, const float *d, gemmepi_dtype dtype, int mode, int is_power,
+static void check_made(const double *values, const float *d, gemmepi_dtype dtype, int mode, int is_power,
                        int is_b) {
     double most = dtype == GEMMEPI_E4M3 ? 448 : 57344;
     int span = mode == GEMMEPI_SCALE_OUTER ? MADE_K : 128, i, k, wrong = 0;
     for (i = 0; i < MADE_ROWS; i++)
         for (k = 0; k < MADE_K; k++) {
-            const double *row = x->values + i * MADE_K;
+            const double *row = values + i * MADE_K;
             int first = k / span * span, count = MADE_K - first < span ? MADE_K - first : span;
             double got = (double)(is_b ? d[k * MADE_ROWS + i] : d[i * MADE_K + k]);
             double scale = scale_of_made(row, first, count, most, is_power), unit = ldexp(1, -22);
@@ -477,8 +483,8 @@ static void scales_of_what_a_formula_makes_are_found_of_its_rows(void) {
     void *out = hand_over(x->values, sizeof(float) * MADE_ROWS * MADE_K), *pointers[2];
     int way;
     pointers[0] = hand_over(x->rows, sizeof x->rows), pointers[1] = hand_over(x->along, sizeof x->along);
-    for (way = 0; way < 16; way++) {
-        int is_b = way & 1, is_power = way >> 1 & 1,
+    for (way = 0; way < 32; way++) {
+        int is_pair = way >> 4, is_b = way & 1, is_power = way >> 1 & 1,
             mode = way & 4 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
         gemmepi_operand operands[2] = {{0}};
         gemmepi_matmul_desc desc = {0};
@@ -493,14 +499,17 @@ static void scales_of_what_a_formula_makes_are_found_of_its_rows(void) {
         desc.operands = operands, desc.operand_count = 2;
         desc.flags = (is_b ? GEMMEPI_FIND_SCALE_B : GEMMEPI_FIND_SCALE_A) |
                      (is_power ? GEMMEPI_POWER_OF_TWO_SCALE : 0);
-        made->formula = is_b ? "b * r * c" : "a * r * c";
+        made->formula = is_pair ? (is_b ? "pair(b * r, b * r / 1024)" : "pair(a * r, a * r / 1024)")
+                        : is_b  ? "b * r * c"
+                                : "a * r * c";
+        made->ld = MADE_K;
         made->compute_dtype = way & 8 ? GEMMEPI_E5M2 : GEMMEPI_E4M3,
         made->scale.mode = (gemmepi_scale_mode)mode;
         args.a = is_b ? ones : stored, args.b = is_b ? stored : ones, args.d = out, args.operands = pointers;
         CHECK(gemmepi_matmul(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
               gemmepi_last_error());
         hand_back(d, out, sizeof(float) * MADE_ROWS * MADE_K);
-        check_made(x, d, made->compute_dtype, mode, is_power, is_b);
+        check_made(x->values[is_pair], d, made->compute_dtype, mode, is_power, is_b);
     }
     gemmepi_free(here->context, stored), gemmepi_free(here->context, ones), gemmepi_free(here->context, out);
     gemmepi_free(here->context, pointers[0]), gemmepi_free(here->context, pointers[1]);
@@ -546,15 +555,15 @@ static void groups_have_rows_whose_scales_are_found(void) {
               gemmepi_last_error());
         hand_back(d, out, sizeof d);
         for (i = 0; i < given_ends[GROUPS - 1]; i++) {
-            const double *row = x->values + (is_gathered ? given_index[i] : i) * MADE_K;
+            const double *row = x->values[0] + (is_gathered ? given_index[i] : i) * MADE_K;
             int wrong = 0;
             for (k = 0; k < MADE_K; k++) {
                 int first = k / span * span;
                 double scale =
                     scale_of_made(row, first, MADE_K - first < span ? MADE_K - first : span, 448, 1);
                 double want = scale * oracle_round(GEMMEPI_E4M3, row[k] / scale);
-                wrong += row == x->values + WITH_NAN * MADE_K ? !isnan(d[i * MADE_K + k])
-                                                              : (double)d[i * MADE_K + k] != want;
+                wrong += row == x->values[0] + WITH_NAN * MADE_K ? !isnan(d[i * MADE_K + k])
+                                                                 : (double)d[i * MADE_K + k] != want;
             }
             CHECK(wrong == 0, "gathered %d, scales of %d, row %d: %d of %d are wrong", is_gathered, span, i,
                   wrong, MADE_K);
