@@ -17341,9 +17341,9 @@ static const gpi__source gpi__sources[] = {
 "loader.read(p.w[Layer]);\nload_group<Layer+1,End>(p,shared,something);\nloader.put(shared+weights_before(Layer));\n}else{\nsomething();\n}\n}\ntemplate<int Layer>DEVICE void load_biases(const gpi__network_params&p,u32 shared){\nconstexpr int out=WIDTHS[Layer+1];\nint i=threadIdx.x;\nfloat bias=HAS_BIAS&&i<out?to_f32(((const NETWORK_BIAS_TYPE*)p.bias[Layer])[i]):0;\nif constexpr(Layer+1<LAYERS)\nload_biases<Layer+1>(p,shared);\nif(HAS_BIAS&&i<steps_of(out)*16)\nput_word(shared+BIAS_AT+(columns_before(Layer)+i)*4,__float_as_uint(bias));\n}\ntemplate<int Layer,class Else>DEVICE void load_layers(const gpi__network_params&p,u32 shared,Else something){\nconstexpr int end=end_of_group(Layer);\nload_group<Layer,end>(p,shared,something);\nif constexpr(end<LAYERS)\nload_layers<end>(p,shared,[]{});\n}\n\n\n\n\nstruct Sums{\nfloat at[ROW_BLOCKS][2][4];\n};\nDEVICE void values_of(const Sums&sums,float(&v)[VALUES]){\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\n"
 "v[i]=sums.at[i/8][i%4/2][i/4%2*2+i%2];\n}\n\n\ntemplate<int Out,bool Turned>DEVICE void load_weights(u32 weights,int k,int n,u32(&b)[4]){\nu32 lane=threadIdx.x%32,line=steps_of(Out)*256;\nload_matrices<Turned>(weights+k*2*line +n*256+lane/8%2*line +lane/16*128+lane%8*16,b);\n}\n\ntemplate<int Out>DEVICE void begin_sums(int step,u32 bias,Sums&sums){\nfloat first[4]={};\nif(HAS_BIAS)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(first[0]),\"=f\"(first[1]),\"=f\"(first[2]),\"=f\"(first[3])\n: \"r\"(bias+first_of_step<Out>(step)*4));\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nsums.at[i/8][i/4%2][i%4]=first[i/4%2*2+i%2];\n}\n\ntemplate<int In,int Out>DEVICE void sum_products(const Fragments&a,int step,u32 weights,u32 bias,float(&v)[VALUES]){\nSums sums;\nbegin_sums<Out>(step,bias,sums);\n#pragma unroll\nfor(int k=0;k<steps_of(In)*PARTS;k++){\nu32 b[4];\nload_weights<Out,false>(weights,k,step,b);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n"
 "multiply_16(Element(),sums.at[i][0],a.at[k/PARTS][i][k%PARTS],b[0],b[1]);\nmultiply_16(Element(),sums.at[i][1],a.at[k/PARTS][i][k%PARTS],b[2],b[3]);\n}\n}\nvalues_of(sums,v);\n}\nDEVICE void keep_values(const float(&v)[VALUES],int step,Fragments&a){\n#pragma unroll\nfor(int i=0;i<VALUES;i+=IN_WORD)\nword_at(a,step,i/4,i%4/IN_WORD)=pack(v+i);\n}\n\ntemplate<int Width>DEVICE void cut_columns(const Part&part,float(&v)[VALUES]){\nif constexpr(Width%16!=0)\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nv[i]=part.column+i%4<Width?v[i]:0;\n}\n\n#include \"network_wgmma.cuh\"\n\n\n\ntemplate<int In,int Out,class Else,class Each>\nDEVICE void make_layer(Fragments&a,u32 weights,u32 bias,Fragments&d,Else something,Each each){\nif constexpr(BY_WGMMA){\nSums sums[steps_of(Out)];\nfloat v[steps_of(Out)][VALUES];\nbegin_layer<In,Out>(a,weights,bias,sums);\nsomething();\nfor_products<Out,0,0>(sums,[&](int step){\nvalues_of(sums[step],v[step]);\neach(step,v[step]);\n});\n#pragma unroll\n"
-"for(int step=0;step<steps_of(Out);step++)\nkeep_values(v[step],step,d);\n}else{\nsomething();\n#pragma unroll\nfor(int step=0;step<steps_of(Out);step++){\nfloat v[VALUES];\nsum_products<In,Out>(a,step,weights,bias,v);\neach(step,v);\nkeep_values(v,step,d);\n}\n}\n}\n\n\n\n__device__ constexpr int sums_before(int layer){\nint count=0;\nfor(int i=0;i<layer;i++)\ncount+=(WIDTHS[i]+HAS_BIAS)*WIDTHS[i+1];\nreturn count;\n}\n\n\n\ntemplate<class Type>using Taken=decltype(taken_as<Type,float>());\ntemplate<class Type>DEVICE Taken<Type>taken(Type x){\nif constexpr(SAME<Taken<Type>,Type>)\nreturn x;\nelse\nreturn to_acc<float>(x);\n}\ntemplate<class T>DEVICE void for_all(T one,T(&x)[VALUES]){\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nx[i]=one;\n}\ntemplate<class T>DEVICE void turn_round(T(&x)[VALUES]){\nT first=x[0];\n#pragma unroll\nfor(int i=0;i+1<VALUES;i++)\nx[i]=x[i+1];\nx[VALUES-1]=first;\n}\n\n"
-"template<int Activation,bool Backward>DEVICE void activate_runs(const float(&dy)[VALUES],float(&v)[VALUES]){\nconstexpr int run=SAME<Element,F16> ?4:2;\n#pragma unroll\n",
-"for(int first=0;first<VALUES;first+=run){\nfloat x[run],of_dy[run];\n#pragma unroll\nfor(int i=0;i<run;i++){\nx[i]=v[first+i];\nof_dy[i]=dy[first+i];\n}\nactivate_sums<Activation,Backward>(of_dy,x);\n#pragma unroll\nfor(int i=0;i<run;i++)\nv[first+i]=x[i];\n}\n}\n"}},
+"for(int step=0;step<steps_of(Out);step++)\nkeep_values(v[step],step,d);\n}else{\nsomething();\n#pragma unroll\nfor(int step=0;step<steps_of(Out);step++){\nfloat v[VALUES];\nsum_products<In,Out>(a,step,weights,bias,v);\neach(step,v);\nkeep_values(v,step,d);\n}\n}\n}\n\n\n\n__device__ constexpr int sums_before(int layer){\nint count=0;\nfor(int i=0;i<layer;i++)\ncount+=(WIDTHS[i]+HAS_BIAS)*WIDTHS[i+1];\nreturn count;\n}\n\n\n\ntemplate<class Type>using Taken=decltype(taken_as<Type,float>());\ntemplate<class Type>DEVICE Taken<Type>taken(Type x){\nif constexpr(SAME<Taken<Type>,Type>)\nreturn x;\nelse\nreturn to_acc<float>(x);\n}\ntemplate<class T>DEVICE void for_all(T one,T(&x)[VALUES]){\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nx[i]=one;\n}\n\ntemplate<int Count,class T>DEVICE void turn_round(T(&x)[VALUES]){\nT turned[VALUES];\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nturned[i]=x[(i+Count)%VALUES];\nmemcpy(x,turned,sizeof x);\n}\n\n"
+"template<int Activation,bool Backward>DEVICE void activate_runs(const float(&dy)[VALUES],float(&v)[VALUES]){\n",
+"constexpr int run=SAME<Element,F16> ?4:2;\n#pragma unroll\nfor(int first=0;first<VALUES;first+=run){\nfloat x[run],of_dy[run];\n#pragma unroll\nfor(int i=0;i<run;i++){\nx[i]=v[first+i];\nof_dy[i]=dy[first+i];\n}\nactivate_sums<Activation,Backward>(of_dy,x);\n#pragma unroll\nfor(int i=0;i<run;i++)\nv[first+i]=x[i];\n}\n}\n"}},
 {"network_backward.cu",
 {
 "#line 1 \"src/kernels/network_backward.cu\"\n#line 12\n#include \"network.cuh\"\n\nconstexpr int TILE_BLOCKS=WARPS*ROW_BLOCKS,TILE_ROWS=TILE_BLOCKS*16;\nconstexpr bool HAS_DX=NETWORK_HAS_DX,HAS_DW=NETWORK_HAS_DW;\n\ntemplate<int Layer>struct Layer_of;\n#define NETWORK_LAYER(layer, forward, gradient) \\\ntemplate<>struct Layer_of<layer>{                                                                                                  \\\nstatic constexpr bool IS_OF_RESULT=gradient::IS_OF_RESULT&&layer+1<LAYERS;                                                \\\nstatic DEVICE void apply(const gpi__network_params&p,const Part&part,float(&v)[VALUES]){                         \\\nconstexpr int place=FIRST_PLACES[layer];                                                                                    \\\nforward::apply(p.places+place,part,p.parameter[layer],v,v);                                                             \\\n"
@@ -17366,9 +17366,11 @@ static const gpi__source gpi__sources[] = {
 {"network_function.cuh",
 {
 "#line 1 \"src/kernels/network_function.cuh\"\n\n\n\n\n#ifdef NETWORK_BIAS\n#ifdef FORMULA_INPUTS\nconstexpr bool IS_OF_RESULT=false;\n\n#define FUNCTION_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[VALUES];\nstruct Inputs{\nFORMULA_INPUTS(FUNCTION_RUNS)\n};\n\ntemplate<int Place,int Kind,class Type>\nDEVICE void load_input(const gpi__network_operand*places,const Part&part,const float(&dy)[VALUES],Taken<Type>(&x)[VALUES]){\nif constexpr(Place==NETWORK_BIAS){\nfor_all(Taken<Type>(-0.f),x);\n}else if constexpr(Place==NETWORK_DY){\nmemcpy(x,dy,sizeof x);\n}else if constexpr(Kind==kind::NUMBER){\nfor_all((Taken<Type>)places[Place].number,x);\n}else if constexpr(Kind==kind::SCALAR){\nfor_all(taken<Type>(*(const Type*)places[Place].data),x);\n}else{\n#pragma unroll\nfor(int i=0;i<VALUES;i++){\nint row=part.row+i/4*8,column=part.column+i%4;\nbool exists=(Kind==kind::PER_COLUMN||row<part.rows)&&(Kind==kind::PER_ROW||column<part.columns);\n"
-"const Type*at=(const Type*)places[Place].data+(Kind==kind::PER_COLUMN?0:row*places[Place].ld)+(Kind==kind::PER_ROW?0:column);\nx[i]=exists?taken<Type>(*at):Taken<Type>(0);\n}\n}\n}\n\n#define FUNCTION_LOAD(place_, name, kind_, members, type, periods) load_input<place_, kind::kind_, type>(places, part, dy, inputs.name);\n#define FUNCTION_TAKE(place_, name, kind_, members, type, periods) in.name[0] = inputs.name[at];\n#define FUNCTION_TURN(place_, name, kind_, members, type, periods) turn_round(inputs.name);\n\n\ntemplate<bool Near>DEVICE bool compute(const Part&part,int i,int at,const Inputs&inputs,float(&v)[VALUES]){\nFormula_in in;\nFormula_out out;\n(void)inputs;\nFORMULA_INPUTS(FUNCTION_TAKE)\n#if FORMULA_VALUE\nin.v[0]=v[at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=part.row+i/4*8;\n#endif\n#if FORMULA_INDICES & 2\nin.column[0]=part.column+i%4;\n#endif\n#if FORMULA_INDICES & 4\nin.item=0;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=part.rows;\n#endif\n#if FORMULA_INDICES & 16\n"
-"in.columns=part.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=part.depth;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=1;\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\nv[at]=out.d[0];\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\nDEVICE void apply(const gpi__network_operand*places,const Part&part,float,const float(&dy)[VALUES],float(&v)[VALUES]){\nInputs inputs;\nfloat given[VALUES];\nbool is_right=true;\n(void)places,(void)dy;\nFORMULA_INPUTS(FUNCTION_LOAD)\nmemcpy(given,v,sizeof v);\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nis_right&=compute<true>(part,i,i,inputs,v);\nif(FORMULA_WAVES&& !is_right){\nmemcpy(v,given,sizeof v);\n#pragma unroll 1\nfor(int i=0;i<VALUES;i++){\ncompute<false>(part,i,0,inputs,v);\nturn_round(v);\nFORMULA_INPUTS(FUNCTION_TURN)\n}\n}\n}\n\n#undef FUNCTION_RUNS\n#undef FUNCTION_LOAD\n#undef FUNCTION_TAKE\n#undef FUNCTION_TURN\n#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n"
-"#undef FORMULA_VALUE\n#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_EXCHANGED\n#undef FORMULA_EXACT\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_UNIFORMS\n#undef FORMULA_TABLES\n#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n#undef FORMULA_RANDOM\n#else\nconstexpr bool IS_OF_RESULT=NETWORK_ACTIVATION==RELU;\n\nDEVICE void apply(const gpi__network_operand*,const Part&,float parameter,const float(&dy)[VALUES],float(&v)[VALUES]){\n(void)dy;\nif constexpr(!GEMMEPI_EXACT&&ENDS_TAILS<NETWORK_ACTIVATION> && !(NETWORK_BACKWARD&&NETWORK_ACTIVATION==GELU_TANH)){\nactivate_runs<NETWORK_ACTIVATION,NETWORK_BACKWARD>(dy,v);\n}else{\n#pragma unroll\nfor(int i=0;i<VALUES;i++)\nv[i]=NETWORK_BACKWARD?times_derivative<NETWORK_ACTIVATION>(dy[i],v[i],parameter)\n:activate_sum<NETWORK_ACTIVATION,false>(v[i],parameter);\n}\n}\n\n#endif\n#undef NETWORK_BIAS\n#undef NETWORK_DY\n#undef NETWORK_BACKWARD\n#undef NETWORK_ACTIVATION\n#endif\n"}},
+"const Type*at=(const Type*)places[Place].data+(Kind==kind::PER_COLUMN?0:row*places[Place].ld)+(Kind==kind::PER_ROW?0:column);\nx[i]=exists?taken<Type>(*at):Taken<Type>(0);\n}\n}\n}\n\n#define FUNCTION_LOAD(place_, name, kind_, members, type, periods) load_input<place_, kind::kind_, type>(places, part, dy, inputs.name);\n#define FUNCTION_TAKE(place_, name, kind_, members, type, periods) in.name[0] = inputs.name[at];\n#define FUNCTION_TURN(place_, name, kind_, members, type, periods) turn_round<AtOnce>(inputs.name);\n\n\ntemplate<bool Near>DEVICE bool compute(const Part&part,int i,int at,const Inputs&inputs,float(&v)[VALUES]){\nFormula_in in;\nFormula_out out;\n(void)inputs;\nFORMULA_INPUTS(FUNCTION_TAKE)\n#if FORMULA_VALUE\nin.v[0]=v[at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=part.row+i/4*8;\n#endif\n#if FORMULA_INDICES & 2\nin.column[0]=part.column+i%4;\n#endif\n#if FORMULA_INDICES & 4\nin.item=0;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=part.rows;\n#endif\n"
+"#if FORMULA_INDICES & 16\nin.columns=part.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=part.depth;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=1;\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\nv[at]=out.d[0];\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<bool Near,int AtOnce>DEVICE bool compute_all(const Part&part,Inputs&inputs,float(&v)[VALUES]){\nbool is_right=true;\n#pragma unroll 1\nfor(int first=0;first<VALUES;first+=AtOnce){\n#pragma unroll\nfor(int i=0;i<AtOnce;i++)\nis_right&=compute<Near>(part,first+i,i,inputs,v);\nturn_round<AtOnce>(v);\nFORMULA_INPUTS(FUNCTION_TURN)\n}\nreturn is_right;\n}\n\n\nDEVICE void apply(const gpi__network_operand*places,const Part&part,float,const float(&dy)[VALUES],float(&v)[VALUES]){\nInputs inputs;\nfloat given[VALUES];\n(void)places,(void)dy;\nFORMULA_INPUTS(FUNCTION_LOAD)\nmemcpy(given,v,sizeof v);\n"
+"if(!compute_all<true,NETWORK_TURNS?2:VALUES>(part,inputs,v)&&FORMULA_WAVES){\nmemcpy(v,given,sizeof v);\ncompute_all<false,1>(part,inputs,v);\n}\n}\n\n#undef FUNCTION_RUNS\n#undef FUNCTION_LOAD\n#undef FUNCTION_TAKE\n#undef FUNCTION_TURN\n#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_EXCHANGED\n#undef FORMULA_EXACT\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_UNIFORMS\n#undef FORMULA_TABLES\n#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n#undef FORMULA_RANDOM\n#else\nconstexpr bool IS_OF_RESULT=NETWORK_ACTIVATION==RELU;\n\nDEVICE void apply(const gpi__network_operand*,const Part&,float parameter,const float(&dy)[VALUES],float(&v)[VALUES]){\n(void)dy;\nif constexpr(!GEMMEPI_EXACT&&ENDS_TAILS<NETWORK_ACTIVATION> && !(NETWORK_BACKWARD&&NETWORK_ACTIVATION==GELU_TANH)){\nactivate_runs<NETWORK_ACTIVATION,NETWORK_BACKWARD>(dy,v);\n}else{\n#pragma unroll\n"
+"for(int i=0;i<VALUES;i++)\nv[i]=NETWORK_BACKWARD?times_derivative<NETWORK_ACTIVATION>(dy[i],v[i],parameter)\n",
+":activate_sum<NETWORK_ACTIVATION,false>(v[i],parameter);\n}\n}\n\n#endif\n#undef NETWORK_BIAS\n#undef NETWORK_DY\n#undef NETWORK_BACKWARD\n#undef NETWORK_ACTIVATION\n#endif\n"}},
 {"network_sums.cu",
 {
 "#line 1 \"src/kernels/network_sums.cu\"\n\n#include \"network.cuh\"\n\nconstexpr int SUMS=32,LANES=THREADS/SUMS,COUNT=sums_before(LAYERS);\n\ntypedef NETWORK_GRADIENT_TYPE Gradient;\n\ntemplate<int Layer>DEVICE void store_sum(const gpi__network_sums_params&p,int at,float sum){\nif constexpr(Layer<LAYERS){\nconstexpr int first=sums_before(Layer),weights=WIDTHS[Layer]*WIDTHS[Layer+1];\nif(at>=sums_before(Layer+1)){\nstore_sum<Layer+1>(p,at,sum);\n}else{\nGradient*to=at<first+weights?(Gradient*)p.dw[Layer]+(at-first):(Gradient*)p.dbias[Layer]+(at-first-weights);\nif(NETWORK_ACCUMULATES)\nsum+=to_f32(*to);\nfrom_f32(sum,*to);\n}\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_network_sums(GEMMEPI_PARAMS gpi__network_sums_params params){\n__shared__ float parts[LANES][SUMS];\nint mine=threadIdx.x%SUMS,lane=threadIdx.x/SUMS,at=blockIdx.x*SUMS+mine;\nfloat sum=0;\nafter_launches_before();\nif(at<COUNT)\n#pragma unroll 8\nfor(int i=lane;i<params.count;i+=LANES)\n"
@@ -18905,9 +18907,9 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__PLAIN_ODD       2200 /* of tiles of odd lines, which wait for each other's | 0.4 */
 #define GPI__PLAIN_C         1400 /* it waits for what D holds | 0.2 */
 
-/* Of functions of all columns of all layers, for one row, above which a network's backward is faster by layers than in one kernel, which takes up to
- twice as long for each from there on. It divides 46 networks, 16 to 96 wide, of 1 to 4 layers, without a fault. */
-#define GPI__NETWORK_FUNCTIONS 29000
+/* Of functions of all columns of all layers, for one row, above which a network's backward computes formulas for two values at a time: of 26 networks, 16
+ to 64 wide, of 1 to 8 layers, 11 so take 0.55 to 0.98 of the time, and two, of 8 layers, 1.07. H100. */
+#define GPI__NETWORK_FUNCTIONS 23000
 
 /* cuBLASLt 13.1, in us, and ps for an element of D; H200. */
 #define GPI__LT_MARGIN       0.99 /* counts as so much of its time: there is nothing to compile | 0.07 */
@@ -40189,17 +40191,23 @@ static double gpi__function_cycles(const gpi__network_layer *layer, int backward
   return cycles;
 }
 
-/* Whether backward's functions, which few warps make, and make again, take longer than what is between layers does to memory and back. */
-static int gpi__is_network_faster_by_layers(const gpi__network_task *task) {
+/* Of its functions, of all columns, for a row: backward makes those of hidden layers again. */
+static double gpi__network_cycles(const gpi__network_task *task) {
+  int i, backward = gpi__is_network_backward(task);
   double cycles = 0;
-  int i;
   for (i = 0; i < task->layer_count; i++) {
     const gpi__network_layer *layer = &task->layers[i];
-    int is_hidden = i + 1 < task->layer_count;
-    cycles += (double)layer->width *
-        (gpi__function_cycles(layer, 1) + (is_hidden ? gpi__function_cycles(layer, 0) : 0));
+    cycles += (double)layer->width * gpi__function_cycles(layer, backward);
+    if (backward && i + 1 < task->layer_count)
+      cycles += (double)layer->width * gpi__function_cycles(layer, 0);
   }
-  return cycles > GPI__NETWORK_FUNCTIONS;
+  return cycles;
+}
+
+/* Whether a function goes by two values of a thread at a time, and not by all: else backward, in which each layer has its own instructions, has more
+ than a multiprocessor keeps at hand. */
+static int gpi__network_goes_by_turns(const gpi__network_task *task) {
+  return gpi__is_network_backward(task) && gpi__network_cycles(task) > GPI__NETWORK_FUNCTIONS;
 }
 
 /* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. Of rows it counts only that there are some, and
@@ -40228,8 +40236,6 @@ static const char *gpi__network_refusal(const gemmepi_context *context, const gp
     return "its weights, or backward they and a tile's rows of every layer, are more than a block's shared memory";
   if (backward && gpi__registers_of_backward(task, context->arch) > GPI__REGISTERS_OF_THREAD)
     return "the sums of dw are more than a block has registers for";
-  if (backward && gpi__is_network_faster_by_layers(task))
-    return "its functions take longer in the kernel than what is between layers does to memory and back";
   return gpi__network_layers_refusal(task);
 }
 
@@ -40358,7 +40364,8 @@ static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task
   if (!has_functions)
     return;
   gpi__append(text, "#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define GEMMEPI_EXACT %d\n"
-    "#define NETWORK_HAS_FORMULAS %d\n#include \"network.cuh\"\n", gpi__network_is_exact(task), has_formulas);
+    "#define NETWORK_HAS_FORMULAS %d\n#define NETWORK_TURNS %d\n#include \"network.cuh\"\n",
+    gpi__network_is_exact(task), has_formulas, gpi__network_goes_by_turns(task));
   if (has_formulas)
     gpi__append(text, "__device__ inline float formula_rounded(float x, float) {\n    return to_f32(from_acc<Element>(x));\n}\n");
   gpi__append_network_functions(text, task, 0);
@@ -41351,8 +41358,9 @@ static void gpi__explain_network(gpi__text *text, const gemmepi_plan *base, cons
   if (network->by_layers)
     gpi__append(text, "a layer at a time, as %s", network->by_layers);
   else
-    gpi__append(text, "all layers in one kernel, %s, %u blocks of %d rows by turns, shared memory %u bytes",
-      network->kernel.launch.name, network->kernel.launch.blocks, details->tile_m, network->kernel.launch.shared);
+    gpi__append(text, "all layers in one kernel, %s, %u blocks of %d rows by turns, shared memory %u bytes%s",
+      network->kernel.launch.name, network->kernel.launch.blocks, details->tile_m, network->kernel.launch.shared,
+      gpi__network_goes_by_turns(task) ? ", formulas for two values at a time" : "");
   gpi__append(text, "; %d launches, workspace %llu bytes, saved %llu bytes\n", details->launches,
     (gpi__ull)details->workspace_size, (gpi__ull)details->saved_size);
   for (i = 0; i < task->layer_count; i++)

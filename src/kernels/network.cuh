@@ -399,12 +399,13 @@ template <class T> __device__ inline void for_all(T one, T (&x)[VALUES]) {
     for (int i = 0; i < VALUES; i++)
         x[i] = one;
 }
-template <class T> __device__ inline void turn_round(T (&x)[VALUES]) {
-    T first = x[0];
+// The first Count go behind the others.
+template <int Count, class T> __device__ inline void turn_round(T (&x)[VALUES]) {
+    T turned[VALUES];
 #pragma unroll
-    for (int i = 0; i + 1 < VALUES; i++)
-        x[i] = x[i + 1];
-    x[VALUES - 1] = first;
+    for (int i = 0; i < VALUES; i++)
+        turned[i] = x[(i + Count) % VALUES];
+    memcpy(x, turned, sizeof x);
 }
 // Of the values that are in one row, four for F16, two for BF16, whose tails go further.
 template <int Activation, bool Backward> __device__ inline void activate_runs(const float (&dy)[VALUES], float (&v)[VALUES]) {

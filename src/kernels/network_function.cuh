@@ -34,7 +34,7 @@ __device__ inline void load_input(const gpi__network_operand *places, const Part
 
 #define FUNCTION_LOAD(place_, name, kind_, members, type, periods) load_input<place_, kind::kind_, type>(places, part, dy, inputs.name);
 #define FUNCTION_TAKE(place_, name, kind_, members, type, periods) in.name[0] = inputs.name[at];
-#define FUNCTION_TURN(place_, name, kind_, members, type, periods) turn_round(inputs.name);
+#define FUNCTION_TURN(place_, name, kind_, members, type, periods) turn_round<AtOnce>(inputs.name);
 
 // The i-th value, whose numbers are the at-th.
 template <bool Near> __device__ inline bool compute(const Part &part, int i, int at, const Inputs &inputs, float (&v)[VALUES]) {
@@ -78,25 +78,31 @@ template <bool Near> __device__ inline bool compute(const Part &part, int i, int
 #endif
 }
 
+// So many values at once, with instructions of their own, in turns that share them: a long function's for all values of every layer would be more than a
+// multiprocessor keeps at hand.
+template <bool Near, int AtOnce> __device__ inline bool compute_all(const Part &part, Inputs &inputs, float (&v)[VALUES]) {
+    bool is_right = true;
+#pragma unroll 1
+    for (int first = 0; first < VALUES; first += AtOnce) {
+#pragma unroll
+        for (int i = 0; i < AtOnce; i++)
+            is_right &= compute<Near>(part, first + i, i, inputs, v);
+        turn_round<AtOnce>(v);
+        FORMULA_INPUTS(FUNCTION_TURN)
+    }
+    return is_right;
+}
+
 // Where a number is too far for the short way of sines (trig.cuh), which is rare, all go by one copy of the long one.
 __device__ inline void apply(const gpi__network_operand *places, const Part &part, float, const float (&dy)[VALUES], float (&v)[VALUES]) {
     Inputs inputs;
     float given[VALUES];
-    bool is_right = true;
     (void)places, (void)dy;
     FORMULA_INPUTS(FUNCTION_LOAD)
     memcpy(given, v, sizeof v);
-#pragma unroll
-    for (int i = 0; i < VALUES; i++)
-        is_right &= compute<true>(part, i, i, inputs, v);
-    if (FORMULA_WAVES && !is_right) {
+    if (!compute_all<true, NETWORK_TURNS ? 2 : VALUES>(part, inputs, v) && FORMULA_WAVES) {
         memcpy(v, given, sizeof v);
-#pragma unroll 1
-        for (int i = 0; i < VALUES; i++) {
-            compute<false>(part, i, 0, inputs, v);
-            turn_round(v);
-            FORMULA_INPUTS(FUNCTION_TURN)
-        }
+        compute_all<false, 1>(part, inputs, v);
     }
 }
 

@@ -65,9 +65,10 @@ static void gpi__explain_network(gpi__text *text, const gemmepi_plan *base,
         gpi__append(text, "a layer at a time, as %s", network->by_layers);
     else
         gpi__append(text,
-                    "all layers in one kernel, %s, %u blocks of %d rows by turns, shared memory %u bytes",
+                    "all layers in one kernel, %s, %u blocks of %d rows by turns, shared memory %u bytes%s",
                     network->kernel.launch.name, network->kernel.launch.blocks, details->tile_m,
-                    network->kernel.launch.shared);
+                    network->kernel.launch.shared,
+                    gpi__network_goes_by_turns(task) ? ", formulas for two values at a time" : "");
     gpi__append(text, "; %d launches, workspace %llu bytes, saved %llu bytes\n", details->launches,
                 (gpi__ull)details->workspace_size, (gpi__ull)details->saved_size);
     for (i = 0; i < task->layer_count; i++)

@@ -206,17 +206,23 @@ static double gpi__function_cycles(const gpi__network_layer *layer, int backward
     return cycles;
 }
 
-/* Whether backward's functions, which few warps make, and make again, take longer than what is between layers does to memory and back. */
-static int gpi__is_network_faster_by_layers(const gpi__network_task *task) {
+/* Of its functions, of all columns, for a row: backward makes those of hidden layers again. */
+static double gpi__network_cycles(const gpi__network_task *task) {
+    int i, backward = gpi__is_network_backward(task);
     double cycles = 0;
-    int i;
     for (i = 0; i < task->layer_count; i++) {
         const gpi__network_layer *layer = &task->layers[i];
-        int is_hidden = i + 1 < task->layer_count;
-        cycles += (double)layer->width *
-                  (gpi__function_cycles(layer, 1) + (is_hidden ? gpi__function_cycles(layer, 0) : 0));
+        cycles += (double)layer->width * gpi__function_cycles(layer, backward);
+        if (backward && i + 1 < task->layer_count)
+            cycles += (double)layer->width * gpi__function_cycles(layer, 0);
     }
-    return cycles > GPI__NETWORK_FUNCTIONS;
+    return cycles;
+}
+
+/* Whether a function goes by two values of a thread at a time, and not by all: else backward, in which each layer has its own instructions, has more
+   than a multiprocessor keeps at hand. */
+static int gpi__network_goes_by_turns(const gpi__network_task *task) {
+    return gpi__is_network_backward(task) && gpi__network_cycles(task) > GPI__NETWORK_FUNCTIONS;
 }
 
 /* Why a network in this direction does not run in one kernel, as the end of a sentence, or NULL. Of rows it counts only that there are some, and
@@ -245,8 +251,6 @@ static const char *gpi__network_refusal(const gemmepi_context *context, const gp
         return "its weights, or backward they and a tile's rows of every layer, are more than a block's shared memory";
     if (backward && gpi__registers_of_backward(task, context->arch) > GPI__REGISTERS_OF_THREAD)
         return "the sums of dw are more than a block has registers for";
-    if (backward && gpi__is_network_faster_by_layers(task))
-        return "its functions take longer in the kernel than what is between layers does to memory and back";
     return gpi__network_layers_refusal(task);
 }
 
@@ -387,8 +391,8 @@ static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task
         return;
     gpi__append(text,
                 "#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define GEMMEPI_EXACT %d\n"
-                "#define NETWORK_HAS_FORMULAS %d\n#include \"network.cuh\"\n",
-                gpi__network_is_exact(task), has_formulas);
+                "#define NETWORK_HAS_FORMULAS %d\n#define NETWORK_TURNS %d\n#include \"network.cuh\"\n",
+                gpi__network_is_exact(task), has_formulas, gpi__network_goes_by_turns(task));
     if (has_formulas)
         gpi__append(text, "__device__ inline float formula_rounded(float x, float) {\n"
                           "    return to_f32(from_acc<Element>(x));\n}\n");

@@ -16,6 +16,8 @@ static const action actions[] = {{NULL, GEMMEPI_NONE, 1, 0, 0},
                                  {"d = twice * v", 0, 2, 0, 0}, /* its gradient reads no v */
                                  {NULL, GEMMEPI_RELU, 1, 0, 0},
                                  {NULL, GEMMEPI_LEAKY_RELU, 1, 0, -1}};
+/* Of many cycles, of which a kernel computes few at a time. */
+static const action slow = {"d = log1p(exp(v)) * atan(beta * v) * up + 0.01 * (row - column)", 0, 3, 4, 0};
 /* From RELU on they have bends. */
 enum { ACTIONS = sizeof actions / sizeof *actions, RELU_IS = ACTIONS - 2 };
 
@@ -33,6 +35,11 @@ static double act(const network *net, int i, int row, int column, double v, doub
     if (!net->acts[i]->formula) {
         *slope = oracle_derivative((unsigned)name, net->acts[i]->parameter, v, &magnitude);
         return oracle_activation((unsigned)name, net->acts[i]->parameter, v);
+    }
+    if (net->acts[i] == &slow) {
+        s = log1p(exp(v));
+        *slope = (sigmoid(v) * atan(beta * v) + s * beta / (1 + beta * beta * v * v)) * up;
+        return s * atan(beta * v) * up + .01 * (row - column);
     }
     switch (net->acts[i] - actions) {
     case 5:
@@ -307,6 +314,25 @@ static void narrow_networks_run_in_one_kernel(void) {
     }
 }
 
+/* Backward computes what is long for two values at a time, with their operands and indices. */
+static void long_functions_are_what_plain_loops_say(void) {
+    static network net;
+    static char text[1 << 14];
+    gemmepi_plan *plan = NULL;
+    int i;
+    memset(&net, 0, sizeof net);
+    net.on = here, net.dtype = net.gradient = GEMMEPI_F16, net.rows = 141, net.input = 9, net.count = 3;
+    net.flags = GEMMEPI_NETWORK_BIAS | GEMMEPI_NETWORK_DX | GEMMEPI_NETWORK_DW;
+    for (i = 0; i < 3; i++)
+        net.width[i] = 64, net.acts[i] = &slow;
+    net.in_one_kernel = 1;
+    check_network(&net, 3, 0);
+    must(gemmepi_plan_network_backward(here->context, &net.desc, &plan));
+    (void)gemmepi_plan_explain(plan, text, sizeof text);
+    CHECK(!here->has_fused || strstr(text, "formulas for two values at a time"), "%s", text);
+    gemmepi_plan_destroy(plan);
+}
+
 /* Of few rows the kernel has another shape. */
 static void check_fewer_rows(gemmepi_dtype dtype) {
     enum { FEW = 40, OUT = 5 };
@@ -514,6 +540,7 @@ int main(int argc, char **argv) {
         here = devices + i;
         printf("on %s:\n", here->name);
         RUN(narrow_networks_run_in_one_kernel);
+        RUN(long_functions_are_what_plain_loops_say);
         RUN(rows_have_the_same_bits_whatever_their_number);
         if (argc > 1 && strcmp(argv[1], "kernel") == 0) {
             test_device_close(here);
