@@ -285,21 +285,30 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
 
 static int infinite; /* how many numbers were to be */
 
-static int64_t run_and_compare(drawn *w, const gemmepi_plan *plan, int64_t *checked) {
+/* What D's memory, sevens before, has after a run. */
+static float *numbers_of(drawn *w, const gemmepi_plan *plan) {
     gemmepi_matmul_args args;
     double alpha = 1.5;
-    int64_t item, row, column, wrong = 0, columns = d_columns(w),
-                               count = w->d.stride * (w->batch - 1) + w->d.ld * w->m;
+    int64_t i, count = w->d.stride * (w->batch - 1) + w->d.ld * w->d.lines;
     float *got = (float *)malloc((size_t)count * sizeof *got);
+    for (i = 0; i < count; i++)
+        got[i] = 7;
     memset(&args, 0, sizeof args);
     args.a = w->a.device, args.b = w->b.device, args.d = w->d.device, args.operands = w->pointers;
     w->pointers[4] = gemmepi_number(&w->number);
     if (w->of->with_alpha)
         args.alpha = &alpha;
-    CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK &&
+    CHECK(gemmepi_upload(device.context, w->d.device, got, (size_t)count * sizeof *got, NULL) == GEMMEPI_OK &&
+              gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK &&
               gemmepi_download(device.context, got, w->d.device, (size_t)count * sizeof *got, NULL) ==
                   GEMMEPI_OK,
           "%s", gemmepi_last_error());
+    return got;
+}
+
+static int64_t run_and_compare(drawn *w, const gemmepi_plan *plan, int64_t *checked) {
+    int64_t item, row, column, wrong = 0, columns = d_columns(w);
+    float *got = numbers_of(w, plan);
     for (item = 0; item < w->batch; item++)
         for (row = 0; row < w->m; row += 1 + w->m / 9)
             for (column = 0; column < w->d.ld; column += column < columns ? 1 + columns / 90 : 1) {
@@ -319,6 +328,46 @@ static int64_t run_and_compare(drawn *w, const gemmepi_plan *plan, int64_t *chec
 }
 
 static int shape_here;
+
+/* Of a row, by plans of the first `rows` rows and of all; those of all each time. */
+static int64_t count_other_bits(drawn *w, const gemmepi_plan *plan, const gemmepi_plan *of_first,
+                                int64_t rows) {
+    float *got = numbers_of(w, plan), *again = numbers_of(w, plan), *first = numbers_of(w, of_first);
+    int64_t item, row, others = 0;
+    size_t size = (size_t)d_columns(w) * sizeof *got;
+    for (item = 0; item < w->batch; item++)
+        for (row = 0; row < w->m; row++) {
+            int64_t at = item * w->d.stride + row * w->d.ld;
+            others += memcmp(got + at, again + at, size) != 0;
+            others += row < rows && memcmp(got + at, first + at, size) != 0;
+        }
+    free(got), free(again), free(first);
+    return others;
+}
+
+/* Also where two blocks run on a multiprocessor, and where another number of rows is in the last tile. */
+static void bits_are_the_same_each_time_and_at_any_number_of_rows(void) {
+    int i, runs = 0;
+    for (i = 0; i < MAKINGS && !runs; i++) {
+        const making *of = &makings[(i + shape_here) % MAKINGS];
+        drawn w = draw(of, &gpi__weights_shapes[shape_here], (uint64_t)(90000 + 50 * shape_here + i));
+        gemmepi_matmul_desc desc;
+        gemmepi_plan *plan, *of_first;
+        describe(&w, &desc);
+        plan = plan_as(&desc, shape_here, !of->with_alpha);
+        desc.m = (w.m + 1) / 2;
+        of_first = plan_as(&desc, shape_here, !of->with_alpha);
+        runs = plan && of_first;
+        if (runs) {
+            int64_t others = count_other_bits(&w, plan, of_first, desc.m);
+            CHECK(others == 0, "shape %d (%s): %d rows of %d have other bits", shape_here, of->text,
+                  (int)others, (int)w.m);
+        }
+        gemmepi_plan_destroy(plan), gemmepi_plan_destroy(of_first);
+        free_drawn(&w);
+    }
+    CHECK(runs, "shape %d takes none", shape_here);
+}
 
 /* Whether the shape takes it. */
 static int run_case(const making *of, uint64_t seed) {
@@ -381,6 +430,7 @@ int main(int argc, char **argv) {
     for (shape_here = 0; shape_here < SHAPES; shape_here++)
         if (only < 0 || only == shape_here) {
             RUN(the_shape_makes_what_the_text_says);
+            RUN(bits_are_the_same_each_time_and_at_any_number_of_rows);
             RUN(an_infinite_scale_of_the_last_group_is_of_that_alone);
         }
     test_device_close(&device);

@@ -450,6 +450,44 @@ static void long_functions_of_backward_go_by_two_values(void) {
     nothing_is_left();
 }
 
+/* By wgmma: a warp has 16 rows of a tile, and functions, or layers of several widths, leave registers for fewer warps, or one block. */
+static void functions_and_widths_decide_how_many_warps_hopper_has(void) {
+    static const struct {
+        int64_t input, width;
+        gemmepi_epilogue activation;
+        const char *formula;
+        const char *says;
+    } cases[] = {{128, 128, GEMMEPI_RELU, NULL, " 132 blocks of 256 rows"},
+                 {100, 128, GEMMEPI_RELU, NULL, " 132 blocks of 256 rows"},
+                 {128, 128, GEMMEPI_SILU, NULL, " 132 blocks of 256 rows"},
+                 {100, 128, GEMMEPI_SILU, NULL, " 132 blocks of 192 rows"},
+                 {128, 128, GEMMEPI_SILU, "d = sin(v)", " 132 blocks of 192 rows"},
+                 {65, 64, GEMMEPI_SILU, NULL, " 132 blocks of 192 rows"},
+                 {64, 64, GEMMEPI_SILU, NULL, " 132 blocks of 320 rows"},
+                 {64, 64, GEMMEPI_RELU, NULL, " 264 blocks of 192 rows"}};
+    size_t i;
+    int j;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static char text[1 << 16];
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_plan *plan = NULL;
+        program p;
+        make_program(&p, 0, cases[i].formula);
+        p.desc.dtype = GEMMEPI_BF16, p.desc.rows = 1 << 20, p.desc.input = cases[i].input;
+        for (j = 0; j < LAYERS; j++) {
+            p.layers[j].width = cases[i].width;
+            p.layers[j].activation = p.layers[j].formula ? GEMMEPI_NONE : cases[i].activation;
+        }
+        CHECK(plan_program(context, &p, 0, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_plan_explain(plan, text, sizeof text);
+        CHECK(strstr(text, cases[i].says) != NULL, "%d: %s", (int)i, text);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 /* In F32, but not strictly, and forward. */
 static void f32_runs_in_the_kernel_as_tf32(void) {
     static const struct {
@@ -496,6 +534,7 @@ int main(void) {
     keep_libraries_open();
     RUN(f32_runs_in_the_kernel_as_tf32);
     RUN(long_functions_of_backward_go_by_two_values);
+    RUN(functions_and_widths_decide_how_many_warps_hopper_has);
     RUN(a_network_runs_in_the_callers_workspace_from_its_exact_size_on);
     RUN(backward_is_two_products_for_each_layer);
     RUN(calls_find_the_plan_of_the_last_one);

@@ -783,6 +783,44 @@ static void weights_of_4_bits_are_made_in_registers_where_that_is_less(void) {
     }
 }
 
+/* Two blocks of weights of 4 bits on a multiprocessor leave a thread three registers for scales and zeros. */
+static void two_blocks_make_weights_where_registers_are_left(void) {
+    static const struct {
+        gemmepi_dtype a, stored, scale, zero;
+        int group, are_two;
+    } cases[] = {{GEMMEPI_BF16, GEMMEPI_U4, GEMMEPI_F16, GEMMEPI_I8, 128, 1},
+                 {GEMMEPI_BF16, GEMMEPI_U4, GEMMEPI_F16, GEMMEPI_F16, 128, 0},
+                 {GEMMEPI_F16, GEMMEPI_U4, GEMMEPI_F16, GEMMEPI_F16, 128, 1},
+                 {GEMMEPI_BF16, GEMMEPI_U4, GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, 128, 1},
+                 {GEMMEPI_BF16, GEMMEPI_U4, GEMMEPI_F32, GEMMEPI_I8, 128, 0},
+                 {GEMMEPI_BF16, GEMMEPI_I4, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, 64, 0},
+                 {GEMMEPI_BF16, GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, 128, 0}};
+    static const gpi__weights_shape two_blocks = {8, 32, 1, 1, 2, 0};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        planned p = planned_begin(90, 0);
+        gemmepi_operand operands[2];
+        int j;
+        memset(operands, 0, sizeof operands);
+        operands[0].name = "scale", operands[1].name = "zero";
+        operands[0].dtype = cases[i].scale, operands[1].dtype = cases[i].zero;
+        for (j = 0; j < 2; j++) {
+            operands[j].kind = GEMMEPI_BLOCKED;
+            operands[j].block_rows = cases[i].group, operands[j].block_columns = 1;
+        }
+        p.desc.m = 1, p.desc.n = 8192, p.desc.k = 4096, p.desc.b.transposed = 1;
+        p.desc.a.dtype = cases[i].a, p.desc.b.dtype = cases[i].stored;
+        p.desc.b.formula = cases[i].zero ? "(b - zero) * scale" : "b * scale";
+        p.desc.operands = operands, p.desc.operand_count = cases[i].zero ? 2 : 1;
+        if (planned_plan(&p)) {
+            gpi__problem problem =
+                gpi__problem_in_registers(p.context, gpi__asked((gpi__matmul_plan *)p.plan));
+            CHECK(gpi__weights_shape_accepts(&problem, &two_blocks, 90) == cases[i].are_two, "%d", (int)i);
+        }
+        planned_end(&p);
+    }
+}
+
 /* MXFP8, MXFP4 and NVFP4 on both sides, and what is not quite so: passes make it. */
 static void scaled_formats_are_multiplied_as_they_are_stored(void) {
     static const struct {
@@ -1420,6 +1458,7 @@ int main(void) {
     RUN(a_candidates_shared_memory_fits_its_chip);
     RUN(weights_of_8_bits_have_a_kernel_of_their_own);
     RUN(weights_of_4_bits_are_made_in_registers_where_that_is_less);
+    RUN(two_blocks_make_weights_where_registers_are_left);
     RUN(scaled_formats_are_multiplied_as_they_are_stored);
     RUN(products_that_wait_for_their_operands_go_to_the_kernel_for_hopper);
     RUN(small_products_have_a_kernel_of_their_own);
