@@ -3526,6 +3526,9 @@ static int gpi__library_path(void *library, const char *symbol, char *path, size
 #endif
 #define GPI__WITHOUT_FP8 "%s, but E4M3 and E5M2 were left out of this program (GEMMEPI_NO_FP8)"
 
+/* What RELU's mask is of, which no dtype says: the bit x > 0 of each element. */
+#define GPI__BIT_OF_MASK 255
+
 typedef struct gpi__dtype_row {
   gemmepi_dtype dtype;
   const char *name; /* as in GEMMEPI_F32, and as kernels name it */
@@ -4111,6 +4114,12 @@ static void gpi__store_4_bits(uint8_t *base, int64_t i, uint32_t code) {
   *byte = (uint8_t)((*byte & 0xf0 >> at) | code << at);
 }
 
+/* And of a mask the other bits. */
+static void gpi__store_bit(uint8_t *base, int64_t i, int is_set) {
+  uint8_t one = (uint8_t)(1 << (i & 7));
+  base[i >> 3] = (uint8_t)(is_set ? base[i >> 3] | one : base[i >> 3] & ~one);
+}
+
 static int32_t gpi__signed(uint32_t bits) {
   int32_t value;
   memcpy(&value, &bits, sizeof value);
@@ -4146,6 +4155,9 @@ static void gpi__load_run(int dtype, const void *base, int64_t first, int64_t st
   else if (gpi__is_packed(dtype))
     for (i = 0; i < count; i++, first += step)
       out[i] = gpi__decode_4_bits(dtype, (uint32_t)((const uint8_t *)base)[gpi__byte_of(first)] >> gpi__half_byte_of(first) & 15);
+  else if (dtype == GPI__BIT_OF_MASK)
+    for (i = 0; i < count; i++, first += step)
+      out[i] = ((const uint8_t *)base)[first >> 3] >> (first & 7) & 1;
   else if (dtype == GEMMEPI_E8M0)
     for (i = 0; i < count; i++)
       out[i] = gpi__decode_e8m0(((const uint8_t *)base)[first + i * step]);
@@ -4175,6 +4187,9 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   else if (gpi__is_packed(dtype))
     for (i = 0; i < count; i++)
       gpi__store_4_bits((uint8_t *)base, first + i, gpi__encode_4_bits(dtype, values[i]));
+  else if (dtype == GPI__BIT_OF_MASK)
+    for (i = 0; i < count; i++, first++)
+      gpi__store_bit((uint8_t *)base, first, values[i] > 0);
   else if (dtype == GEMMEPI_E8M0)
     for (i = 0; i < count; i++)
       ((uint8_t *)base)[first + i] = gpi__encode_e8m0(values[i]);
@@ -4247,6 +4262,8 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   X(LOOK_UP, "[]",      1, 1, 9, GPI__WHOLE_TOO, NULL, NULL, 0, 0, 10, "0", NULL, NULL) /* node.place: the table */ \
   X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
   X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
+  X(GATE,    "",        2, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x times the activation of y; node.number: its parameter */ \
+  X(GRADIENT, "",       2, 3, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x, times the derivative at y, times z */ \
   X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
   X(JOIN,    "parts",   2, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
 /* clang-format on */
@@ -5366,8 +5383,7 @@ static int gpi__index_called(const char *at, size_t length) {
 
 /* Whether an op has one name, that of its row. */
 static int gpi__is_plain_function(int op) {
-  return gpi__operation_of(op)->precedence == 9 && op < GPI__OP_PART && op != GPI__OP_ACTIVATE &&
-     op != GPI__OP_DERIVE;
+  return gpi__operation_of(op)->precedence == 9 && op < GPI__OP_ACTIVATE;
 }
 
 /* A function that is no activation; -1: none. Of parts *row is that of gpi__part_names. */
@@ -8205,11 +8221,22 @@ static int gpi__members(const gpi__formula *formula, int width) {
   return formula->has_halves && width == GPI__WIDE ? formula->parts : 1;
 }
 
+/* The operands' places, and D's. */
+static int gpi__next_place(const gpi__formula *formula, int i) {
+  return i + 1 < formula->operand_count || i >= GPI__RESULT ? i + 1 : (int)GPI__RESULT;
+}
+
 /* How many columns something of a gemmepi_width has where n is so many. */
 static int64_t gpi__columns_of_width(const gpi__formula *formula, int64_t n, int width) {
   return width == GEMMEPI_WIDTH_HALF     ? n / formula->parts
      : width == GEMMEPI_WIDTH_DOUBLE ? n * formula->parts
         : n;
+}
+
+/* Whether an argument is a condition. */
+static int gpi__is_condition(const gpi__node *node, int argument) {
+  return node->op == GPI__OP_OR || node->op == GPI__OP_AND || node->op == GPI__OP_NOT ||
+     (node->op == GPI__OP_SELECT && argument == 0);
 }
 
 static int gpi__is_exact_comparison(const gpi__formula *formula, const gpi__node *node) {
@@ -8728,8 +8755,7 @@ static int gpi__is_position(const gpi__node *node) {
 
 /* What an operation wants of one of its arguments. */
 static int gpi__wanted_as(const gpi__emitter *e, const gpi__node *node, int argument) {
-  if (node->op == GPI__OP_OR || node->op == GPI__OP_AND || node->op == GPI__OP_NOT ||
-    (node->op == GPI__OP_SELECT && argument == 0))
+  if (gpi__is_condition(node, argument))
     return GPI__AS_TRUTH;
   if (gpi__is_exact_comparison(e->formula, node))
     return gpi__is_position(&e->formula->nodes[node->args[1 - argument]]) &&
@@ -9022,7 +9048,7 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
 static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
   const gpi__formula *f = e->formula;
   int i, member;
-  for (i = 0; i <= GPI__RESULT; i++) {
+  for (i = gpi__next_place(f, -1); i <= GPI__RESULT; i = gpi__next_place(f, i)) {
     const gpi__formula_operand *o = &f->operands[i];
     char name[16] = "d";
     if (!o->output || !o->used)
@@ -9074,22 +9100,34 @@ static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
   gpi__emit_function(&e);
 }
 GPI__OPTIMIZE_LITTLE_END
-/* A formula on the host: in double, for a unit at a time. tests/formula_bounds.h has how far off the accumulator's type may be. */
+/* A formula on the host: in double, for a run of units at a time, node by node. tests/formula_bounds.h has how far off the accumulator's type may
+ be. */
 
 #ifndef GEMMEPI_NO_HOST
 
-/* All that a unit reads: of what is WIDE all members, else the first. */
-typedef struct gpi__unit {
-  double value[GPI__MOST_PARTS];
-  double operands[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS];
-  int64_t whole[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS]; /* of inputs in I32 and I64 instead */
+#define GPI__UNITS 32 /* units at most */
+
+/* A member of a node in each unit: whole numbers of a node that is OF_WHOLE. */
+typedef union gpi__cells {
+  double numbers[GPI__UNITS];
+  int64_t whole[GPI__UNITS];
+} gpi__cells;
+
+/* What units of one row read whose columns are equally far apart. Values are formula->parts of each node (of one that has a single member only
+ the first): before they are evaluated those of VALUE and OPERAND are there, afterwards all, and those of an output's node are what is
+ rounded once when stored, or goes into the reduction. */
+typedef struct gpi__run {
+  const gpi__formula *formula;
+  int count;
+  gpi__cells *values;
   int64_t indices[GPI__INDICES]; /* but for the column */
-  int64_t column[GPI__MOST_PARTS];
+  int64_t columns[GPI__MOST_PARTS],
+    step; /* of the first unit, of what is WIDE each member's; and to the next */
   int scales_d; /* D has a scale, by which it is multiplied as it is stored */
   double scale_d;
   double (*look_up)(const void *tables, int operand, int64_t index); /* 0 where there is no such element */
   const void *tables;
-} gpi__unit;
+} gpi__run;
 
 /* >>random numbers: Philox4x32-10, as J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011) */
 
@@ -9126,6 +9164,12 @@ static double gpi__max_of(double x, double y) {
   return x != x || x > y ? x : y;
 }
 
+/* + - * and -x of results in I32: modulo 2^32. */
+static double gpi__evaluate_whole(int op, double x, double y) {
+  uint32_t a = (uint32_t)gpi__wrap(x), b = (uint32_t)gpi__wrap(y);
+  return gpi__signed(op == GPI__OP_ADD   ? a + b : op == GPI__OP_SUB ? a - b : op == GPI__OP_MUL ? a * b : 0u - a);
+}
+
 /* x as a dtype stores it. */
 static double gpi__as_stored(int dtype, double x) {
   const gpi__float_format *format = gpi__format_of(dtype);
@@ -9150,213 +9194,224 @@ static double gpi__round_by_chance(int dtype, double x, double u) {
   return copysign(floor(fabs(x) / unit + u) * unit, x);
 }
 
-/* Of numbers that need not be whole. */
-static double gpi__evaluate_arithmetic(int op, double x, double y, double z) {
-  switch (op) {
-  case GPI__OP_ADD:
-    return x + y;
-  case GPI__OP_SUB:
-    return x - y;
-  case GPI__OP_MUL:
-    return x * y;
-  case GPI__OP_DIV:
-    return x / y;
-  case GPI__OP_FMA:
-    return fma(x, y, z);
-  case GPI__OP_POW:
-    return pow(x, y);
-  case GPI__OP_MIN:
-    return gpi__min_of(x, y);
-  case GPI__OP_MAX:
-    return gpi__max_of(x, y);
-  case GPI__OP_CLAMP:
-    return gpi__min_of(gpi__max_of(x, y), z);
-  default: /* MOD */
-    return fmod(x, y);
-  }
-}
-
-/* Of results in I32: modulo 2^32. */
-static double gpi__evaluate_whole(int op, double x, double y) {
-  uint32_t a = (uint32_t)gpi__wrap(x), b = (uint32_t)gpi__wrap(y), out;
-  switch (op) {
-  case GPI__OP_ADD:
-    out = a + b;
-    break;
-  case GPI__OP_SUB:
-    out = a - b;
-    break;
-  case GPI__OP_MUL:
-    out = a * b;
-    break;
-  default: /* NEG */
-    out = 0u - a;
-  }
-  return gpi__signed(out);
-}
-
 /* >>nodes */
 
-typedef struct gpi__evaluation {
-  const gpi__formula *formula;
-  const gpi__unit *unit;
-  double *values; /* of each node as many as there are parts */
-} gpi__evaluation;
+#define GPI__EACH(value) \
+  for (i = 0; i < run->count; i++) \
+  out[i] = (value)
+#define GPI__CASE(op, value) \
+  case GPI__OP_##op: \
+    GPI__EACH(value); \
+    break
 
-/* A whole number: of the index or the operand, or a part of one. */
-static int64_t gpi__whole_at(const gpi__evaluation *e, int node, int member) {
-  const gpi__node *n = &e->formula->nodes[node];
-  if (n->op == GPI__OP_PART)
-    return gpi__whole_at(e, n->args[0], n->place);
-  if (n->op == GPI__OP_NUMBER)
-    return (int64_t)n->number;
-  if (gpi__members(e->formula, n->width) == 1)
-    member = 0;
-  if (n->type != GPI__OF_WHOLE) /* with results in I32 */
-    return gpi__wrap(e->values[e->formula->parts * node + member]);
-  if (n->op == GPI__OP_OPERAND)
-    return e->unit->whole[n->place][member];
-  return n->place == GPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
+/* The node whose values those of a node's member are, and which member of it: parts, and what joins them, have none of their own. */
+static int gpi__owner_of(const gpi__formula *formula, int node, int *member) {
+  const gpi__node *nodes = formula->nodes;
+  while (nodes[node].op >= GPI__OP_PART) {
+    int is_part = nodes[node].op == GPI__OP_PART, part = is_part ? nodes[node].place : 0;
+    node = is_part ? nodes[node].args[0] : gpi__joined_part(nodes, node, *member);
+    *member = part;
+  }
+  *member = gpi__members(formula, nodes[node].width) > 1 ? *member : 0;
+  return node;
 }
 
-static double gpi__evaluate_comparison(const gpi__evaluation *e, const gpi__node *n, int member) {
-  int64_t x = gpi__whole_at(e, n->args[0], member), y = gpi__whole_at(e, n->args[1], member);
-  double out = 0;
-  gpi__fold_truth(n->op, x < y ? -1 : x > y, 0, &out);
-  return out;
+static gpi__cells *gpi__cells_of(const gpi__run *run, int node, int member) {
+  node = gpi__owner_of(run->formula, node, &member);
+  return &run->values[run->formula->parts * node + member];
+}
+
+/* A node's values as the accumulator has them: those that are whole numbers in `room`. */
+static const double *gpi__numbers_of(const gpi__run *run, int node, int member, double *room) {
+  const gpi__cells *cells = gpi__cells_of(run, node, member);
+  int i, of_whole = run->formula->accumulator == GEMMEPI_I32;
+  if (run->formula->nodes[gpi__owner_of(run->formula, node, &member)].type != GPI__OF_WHOLE)
+    return cells->numbers;
+  for (i = 0; i < run->count; i++)
+    room[i] = of_whole ? gpi__signed((uint32_t)(uint64_t)cells->whole[i]) : (double)cells->whole[i];
+  return room;
+}
+
+/* And as whole numbers, exactly: of what is whole, or the accumulator is I32. */
+static const int64_t *gpi__wholes_of(const gpi__run *run, int node, int member, int64_t *room) {
+  const gpi__cells *cells = gpi__cells_of(run, node, member);
+  const gpi__node *n = &run->formula->nodes[gpi__owner_of(run->formula, node, &member)];
+  int i;
+  if (n->type == GPI__OF_WHOLE)
+    return cells->whole;
+  for (i = 0; i < run->count; i++)
+    room[i] = n->op == GPI__OP_NUMBER ? (int64_t)n->number : gpi__wrap(cells->numbers[i]);
+  return room;
+}
+
+/* An argument of a node; a condition by all bits of a whole number. One that is not there is 0. */
+static const double *gpi__argument(const gpi__run *run, const gpi__node *n, int a, int member, double *room) {
+  static const double none[GPI__UNITS] = {0};
+  int node = n->args[a], i;
+  if (node < 0)
+    return none;
+  if (!gpi__is_condition(n, a) || run->formula->nodes[node].type != GPI__OF_WHOLE)
+    return gpi__numbers_of(run, node, member, room);
+  for (i = 0; i < run->count; i++)
+    room[i] = gpi__cells_of(run, node, member)->whole[i] != 0;
+  return room;
 }
 
 /* Of the formula's text, as the accumulator holds it. */
-static double gpi__evaluate_number(const gpi__evaluation *e, double number) {
-  if (e->formula->accumulator == GEMMEPI_I32)
+static double gpi__evaluate_number(const gpi__formula *formula, double number) {
+  if (formula->accumulator == GEMMEPI_I32)
     return gpi__wrap(number);
-  return e->formula->accumulator == GEMMEPI_F32 && fabs(number) < GPI__ROUNDS_TO_INFINITY
+  return formula->accumulator == GEMMEPI_F32 && fabs(number) < GPI__ROUNDS_TO_INFINITY
        ? (double)(float)number
        : number;
 }
 
-static double gpi__evaluate_leaf(const gpi__evaluation *e, int node, int member) {
-  const gpi__node *n = &e->formula->nodes[node];
-  int64_t whole;
-  if (n->op == GPI__OP_NUMBER)
-    return gpi__evaluate_number(e, n->number);
-  if (n->op == GPI__OP_VALUE)
-    return e->unit->value[member];
-  if (n->type != GPI__OF_WHOLE)
-    return e->unit->operands[n->place][member];
-  whole = gpi__whole_at(e, node, member);
-  return e->formula->accumulator == GEMMEPI_I32 ? gpi__signed((uint32_t)(uint64_t)whole) : (double)whole;
+static void gpi__evaluate_leaf(const gpi__run *run, const gpi__node *n, int member, gpi__cells *to) {
+  int i;
+  for (i = 0; i < run->count && n->op == GPI__OP_NUMBER; i++)
+    to->numbers[i] = gpi__evaluate_number(run->formula, n->number);
+  for (i = 0; i < run->count && n->op == GPI__OP_INDEX; i++)
+    to->whole[i] =
+      n->place == GPI__INDEX_COLUMN ? run->columns[member] + i * run->step : run->indices[n->place];
 }
 
-/* The member of an argument that one of a node is made of. */
-static int gpi__member_of_argument(const gpi__formula *formula, const gpi__node *n, int node, int member) {
-  if (n->op == GPI__OP_PART)
-    return n->place;
-  return gpi__members(formula, formula->nodes[node].width) == 1 ? 0 : member;
+/* What whole numbers are compared or read by. 0: it is another operation. */
+static int gpi__evaluate_exactly(const gpi__run *run, const gpi__node *n, int member, double *out) {
+  int64_t room[2][GPI__UNITS];
+  const int64_t *x, *y;
+  int i, compares = gpi__is_exact_comparison(run->formula, n);
+  if (!compares && n->op != GPI__OP_LOOK_UP)
+    return 0;
+  x = gpi__wholes_of(run, n->args[0], member, room[0]);
+  y = compares ? gpi__wholes_of(run, n->args[1], member, room[1]) : x;
+  for (i = 0; i < run->count; i++)
+    if (compares)
+      gpi__fold_truth(n->op, x[i] < y[i] ? -1 : x[i] > y[i], 0, &out[i]);
+    else
+      out[i] = run->look_up(run->tables, n->place, x[i]);
+  return 1;
 }
 
-static double gpi__argument(const gpi__evaluation *e, const gpi__node *n, int a, int member) {
-  int node = n->args[a];
-  return node < 0
-       ? 0
-       : e->values[e->formula->parts * node + gpi__member_of_argument(e->formula, n, node, member)];
-}
-
-/* Of a whole number whether it is not 0, of all its bits. */
-static double gpi__truth_of(const gpi__evaluation *e, const gpi__node *n, int a, int member) {
-  int node = n->args[a];
-  return node >= 0 && e->formula->nodes[node].type == GPI__OF_WHOLE ? gpi__whole_at(e, node, member) != 0
-        : gpi__argument(e, n, a, member);
-}
-
-/* The random number of uniform() and stochastic(). */
-static double gpi__evaluate_draw(const gpi__evaluation *e, const gpi__node *n, int member) {
-  int64_t row = e->unit->indices[GPI__INDEX_ROW], column = e->unit->column[member];
-  int exchanged = e->formula->exchanged, at = gpi__seed_argument(n->op);
-  return gpi__uniform(gpi__whole_at(e, n->args[at], 0),
-    (uint32_t)(uint64_t)gpi__whole_at(e, n->args[at + 1], 0), exchanged ? row : column,
-    exchanged ? column : row, e->unit->indices[GPI__INDEX_ITEM]);
-}
-
-/* What D stands for once it has stored x. */
-static double gpi__evaluate_rounded(const gpi__evaluation *e, double x) {
-  double scale = e->unit->scale_d;
-  return e->unit->scales_d ? gpi__as_stored(e->formula->d, x * scale) / scale
-        : gpi__as_stored(e->formula->d, x);
-}
-
-static double gpi__evaluate_activation(const gpi__node *n, double x, double parameter) {
-  uint32_t code = (uint32_t)gpi__activations[n->place].code;
-  return n->op == GPI__OP_DERIVE ? gpi__times_derivative(code, parameter, 1, x)
-        : gpi__activate(code, parameter, x);
-}
-
-static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node *n, int member) {
-  double x = gpi__argument(e, n, 0, member), y = gpi__argument(e, n, 1, member), out = 0;
-  if (gpi__is_exact_comparison(e->formula, n))
-    return gpi__evaluate_comparison(e, n, member);
-  if (e->formula->accumulator == GEMMEPI_I32 && n->op >= GPI__OP_ADD && n->op <= GPI__OP_NEG)
-    return gpi__evaluate_whole(n->op, x, y);
-  switch (n->op) {
-  case GPI__OP_SELECT:
-    return gpi__argument(e, n, gpi__truth_of(e, n, 0, member) != 0 ? 1 : 2, member);
-  case GPI__OP_OR:
-  case GPI__OP_AND:
-  case GPI__OP_NOT:
-    gpi__fold_truth(n->op, gpi__truth_of(e, n, 0, member), gpi__truth_of(e, n, 1, member), &out);
-    return out;
-  case GPI__OP_NEG:
-    return -x;
-  case GPI__OP_ABS:
-    return fabs(x);
-  case GPI__OP_ISNAN:
-    return x != x;
-  case GPI__OP_ROUNDED:
-    return gpi__evaluate_rounded(e, x);
-  case GPI__OP_UNIFORM:
-    return gpi__evaluate_draw(e, n, member);
-  case GPI__OP_STOCHASTIC:
-    return gpi__round_by_chance(n->place, x, gpi__evaluate_draw(e, n, member));
-  case GPI__OP_LOOK_UP:
-    return e->unit->look_up(e->unit->tables, n->place, gpi__whole_at(e, n->args[0], member));
-  case GPI__OP_ACTIVATE:
-  case GPI__OP_DERIVE:
-    return gpi__evaluate_activation(n, x, y);
-  case GPI__OP_JOIN:
-    return member > n->place ? y : x;
-  case GPI__OP_PART:
-    return x;
-  default:
-    if (gpi__fold_truth(n->op, x, y, &out))
-      return out;
-    return gpi__operation_of(n->op)->host
-        ? gpi__operation_of(n->op)->host(x)
-        : gpi__evaluate_arithmetic(n->op, x, y, gpi__argument(e, n, 2, member));
+/* The random numbers of uniform() and stochastic(). */
+static void gpi__evaluate_draw(const gpi__run *run, const gpi__node *n, int member, const double *x, double *out) {
+  int i, exchanged = run->formula->exchanged, at = gpi__seed_argument(n->op);
+  int64_t row = run->indices[GPI__INDEX_ROW], room[2][GPI__UNITS];
+  const int64_t *seeds = gpi__wholes_of(run, n->args[at], 0, room[0]);
+  const int64_t *streams = gpi__wholes_of(run, n->args[at + 1], 0, room[1]);
+  for (i = 0; i < run->count; i++) {
+    int64_t column = run->columns[member] + i * run->step;
+    double u = gpi__uniform(seeds[i], (uint32_t)(uint64_t)streams[i], exchanged ? row : column,
+      exchanged ? column : row, run->indices[GPI__INDEX_ITEM]);
+    out[i] = n->op == GPI__OP_STOCHASTIC ? gpi__round_by_chance(n->place, x[i], u) : u;
   }
 }
 
-/* Fills in values, formula->parts of each node (of one that has a single member only the first is written). Of an output of the formula its
- values are those of its node: what is rounded once when stored, or goes into the reduction. */
-static void gpi__evaluate(const gpi__formula *formula, const gpi__unit *unit, double *values) {
-  gpi__evaluation e;
-  int node, member;
-  e.formula = formula;
-  e.unit = unit;
-  e.values = values;
-  for (node = 0; node < formula->node_count; node++)
-    for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
-      values[formula->parts * node + member] =
-        formula->nodes[node].op < GPI__LEAVES
-        ? gpi__evaluate_leaf(&e, node, member)
-        : gpi__evaluate_operation(&e, &formula->nodes[node], member);
+/* What D stands for once it has stored x. */
+static double gpi__evaluate_rounded(const gpi__run *run, double x) {
+  return run->scales_d ? gpi__as_stored(run->formula->d, x * run->scale_d) / run->scale_d
+        : gpi__as_stored(run->formula->d, x);
 }
 
-/* Of an output (a place among formula.operands) in a unit. */
-static double gpi__output_value(const gpi__formula *formula, const double *values, int output, int member) {
-  int node = formula->operands[output].node;
-  return values[formula->parts * node +
-        (gpi__members(formula, formula->nodes[node].width) > 1 ? member : 0)];
+/* Parameters that are no argument stand in the node. */
+static void gpi__evaluate_activation(const gpi__run *run, const gpi__node *n, const double *x,
+  const double *y, const double *z, double *out) {
+  uint32_t code = (uint32_t)gpi__activations[n->place].code;
+  double p = n->number;
+  int i, given = n->args[1] >= 0;
+  if (n->op == GPI__OP_ACTIVATE && code == GEMMEPI_RELU)
+    GPI__EACH(gpi__max_of(x[i], 0));
+  else if (n->op == GPI__OP_ACTIVATE)
+    GPI__EACH(gpi__activate(code, given ? y[i] : p, x[i]));
+  else if (n->op == GPI__OP_DERIVE)
+    GPI__EACH(gpi__times_derivative(code, given ? y[i] : p, 1, x[i]));
+  else if (n->op == GPI__OP_GATE)
+    GPI__EACH(gpi__times_activation(code, p, x[i], y[i]));
+  else if (n->args[2] < 0)
+    GPI__EACH(gpi__times_derivative(code, p, x[i], y[i]));
+  else
+    GPI__EACH(gpi__gate_gradient(code, p, x[i], z[i], y[i]));
 }
+
+/* Of numbers that need not be whole. */
+static void gpi__evaluate_arithmetic(const gpi__run *run, const gpi__node *n, int member,
+  const double *const *args, double *out) {
+  const double *x = args[0], *y = args[1], *z = args[2];
+  double (*of_one)(double) = gpi__operation_of(n->op)->host;
+  int i;
+  switch (n->op) {
+    GPI__CASE(SELECT, x[i] != 0 ? y[i] : z[i]);
+    GPI__CASE(ADD, x[i] + y[i]);
+    GPI__CASE(SUB, x[i] - y[i]);
+    GPI__CASE(MUL, x[i] * y[i]);
+    GPI__CASE(DIV, x[i] / y[i]);
+    GPI__CASE(NEG, -x[i]);
+    GPI__CASE(ABS, fabs(x[i]));
+    GPI__CASE(FMA, fma(x[i], y[i], z[i]));
+    GPI__CASE(POW, pow(x[i], y[i]));
+    GPI__CASE(MIN, gpi__min_of(x[i], y[i]));
+    GPI__CASE(MAX, gpi__max_of(x[i], y[i]));
+    GPI__CASE(CLAMP, gpi__min_of(gpi__max_of(x[i], y[i]), z[i]));
+    GPI__CASE(MOD, fmod(x[i], y[i]));
+    GPI__CASE(ISNAN, x[i] != x[i]);
+    GPI__CASE(ROUNDED, gpi__evaluate_rounded(run, x[i]));
+  case GPI__OP_UNIFORM:
+  case GPI__OP_STOCHASTIC:
+    gpi__evaluate_draw(run, n, member, x, out);
+    break;
+  case GPI__OP_ACTIVATE:
+  case GPI__OP_DERIVE:
+  case GPI__OP_GATE:
+  case GPI__OP_GRADIENT:
+    gpi__evaluate_activation(run, n, x, y, z, out);
+    break;
+  default:
+    for (i = 0; i < run->count; i++)
+      if (!gpi__fold_truth(n->op, x[i], y[i], &out[i]))
+        out[i] = of_one(x[i]);
+  }
+}
+
+static void gpi__evaluate_node(const gpi__run *run, const gpi__node *n, int member, gpi__cells *to) {
+  double room[3][GPI__UNITS], *out = to->numbers;
+  const double *args[3];
+  int i, a;
+  if (n->op < GPI__LEAVES)
+    gpi__evaluate_leaf(run, n, member, to);
+  if (n->op < GPI__LEAVES || gpi__evaluate_exactly(run, n, member, out))
+    return;
+  for (a = 0; a < 3; a++)
+    args[a] = gpi__argument(run, n, a, member, room[a]);
+  if (run->formula->accumulator == GEMMEPI_I32 && n->op >= GPI__OP_ADD && n->op <= GPI__OP_NEG)
+    GPI__EACH(gpi__evaluate_whole(n->op, args[0][i], args[1][i]));
+  else
+    gpi__evaluate_arithmetic(run, n, member, args, out);
+}
+
+/* What does not change along columns is computed once. */
+static void gpi__evaluate(const gpi__run *run) {
+  const gpi__formula *formula = run->formula;
+  gpi__run first = *run;
+  int node, member, i;
+  first.count = 1;
+  for (node = 0; node < formula->node_count; node++) {
+    const gpi__node *n = &formula->nodes[node];
+    gpi__cells *to = &run->values[formula->parts * node];
+    if (n->op >= GPI__OP_PART)
+      continue;
+    for (member = 0; member < gpi__members(formula, n->width); member++)
+      gpi__evaluate_node(n->width == GPI__ANY ? &first : run, n, member, &to[member]);
+    for (i = 1; i < run->count && n->width == GPI__ANY; i++)
+      memcpy(&to->whole[i], &to->whole[0], sizeof to->whole[0]);
+  }
+}
+
+/* Of an output (a place among formula.operands). */
+static const double *gpi__output_values(const gpi__run *run, int output, int member, double *room) {
+  return gpi__numbers_of(run, run->formula->operands[output].node, member, room);
+}
+
+#undef GPI__EACH
+#undef GPI__CASE
 #endif
 
 /* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
@@ -9520,6 +9575,12 @@ static gemmepi_status gpi__check_flags_of(int field, uint64_t flags, uint64_t ot
     name, (gpi__ull)flags, (gpi__ull)wrong, GPI__UNINITIALISED);
 }
 /* What an epilogue is made of, which compositions have a meaning, and how they are called. */
+
+/* What an epilogue has beside D, in the order of the product's operands from AUX on. Its formula has the same, and behind them the factor of
+ rows. */
+enum { GPI__IN_AUX, GPI__IN_RESIDUAL, GPI__IN_BIAS, GPI__IN_BIAS_GRAD, GPI__SLOTS };
+#define GPI__IN_FACTOR             GPI__SLOTS
+#define GPI__OPERAND_OF_SLOT(slot) (GPI__AUX + (slot))
 
 #define GPI__ANY_BGRAD (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
 
@@ -19913,6 +19974,150 @@ static void gpi__explain(const gpi__plan_row *row, gpi__text *text, const gemmep
 }
 
 #ifndef GEMMEPI_NO_HOST
+/* What an epilogue of flags is short for: a formula, made node by node, whose operands are the product's tensors. */
+
+/* It points into itself, so that it stays where it is. */
+typedef struct gpi__flags_formula {
+  gpi__placed_formula placed;
+  gpi__formula formula;
+  gpi__node nodes[16];
+} gpi__flags_formula;
+
+/* >>operands */
+
+static void gpi__place_operand_of_flags(const gpi__problem *problem, gpi__flags_formula *to, int i) {
+  static const uint8_t kinds[] = {GEMMEPI_FULL, GEMMEPI_FULL, GEMMEPI_PER_COLUMN, GEMMEPI_PER_COLUMN,
+        GEMMEPI_PER_ROW};
+  int operand = i == GPI__RESULT      ? (int)GPI__D
+        : i == GPI__IN_FACTOR ? (int)GPI__ROW_FACTOR
+        : GPI__OPERAND_OF_SLOT(i);
+  const gpi__view *view = &problem->views[operand];
+  gpi__formula_operand *o = &to->formula.operands[i];
+  gpi__placed_operand *at = &to->placed.operands[i];
+  o->kind = i == GPI__RESULT ? (uint8_t)GEMMEPI_FULL : kinds[i];
+  o->dtype = (uint8_t)(view->bits == 1 ? GPI__BIT_OF_MASK : view->dtype);
+  o->members = gpi__has_columns(o->kind) && view->length > gpi__half_columns(problem) ? 2 : 1;
+  at->ld = view->ld;
+  at->batch_stride = view->batch_stride;
+  at->amax = i == GPI__IN_AUX ? problem->views[GPI__AMAX_AUX].dtype : 0;
+  at->scale = view->scale != 0;
+  if (view->scale)
+    at->scale_stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
+}
+
+static void gpi__assign_operand_of_flags(gpi__flags_formula *to, int i, int node) {
+  gpi__formula_operand *o = &to->formula.operands[i];
+  o->output = o->used = 1;
+  o->node = (int16_t)node;
+}
+
+/* >>nodes */
+
+static int gpi__put_leaf(gpi__flags_formula *to, int op, int place, int width) {
+  gpi__node *node = &to->nodes[to->formula.node_count];
+  *node = gpi__node_of(op, -1, -1, -1);
+  node->place = (int16_t)place;
+  node->width = (uint8_t)width;
+  return to->formula.node_count++;
+}
+
+/* As wide as x, but for PART and JOIN. place: the part, or the activation's row, whose parameter the node has. */
+static int gpi__put(gpi__flags_formula *to, int op, int place, int x, int y, int z) {
+  int width = op == GPI__OP_PART   ? (int)GPI__NARROW
+        : op == GPI__OP_JOIN ? (int)GPI__WIDE
+        : to->nodes[x].width;
+  int made = gpi__put_leaf(to, op, place, width);
+  to->nodes[made].args[0] = (int16_t)x;
+  to->nodes[made].args[1] = (int16_t)y;
+  to->nodes[made].args[2] = (int16_t)z;
+  return made;
+}
+
+static int gpi__put_operand(gpi__flags_formula *to, int i) {
+  gpi__formula_operand *o = &to->formula.operands[i];
+  int is_narrow = to->formula.has_halves && o->members == 1, made;
+  o->used = GPI__BY_PLACE;
+  made = gpi__put_leaf(to, GPI__OP_OPERAND, i, !gpi__has_columns(o->kind) ? GPI__ANY : is_narrow                ? GPI__NARROW
+    : GPI__WIDE);
+  to->nodes[made].type = o->dtype == GEMMEPI_I32 ? GPI__OF_WHOLE : GPI__OF_NUMBERS;
+  return made;
+}
+
+/* Of an activation: op of x, y and z. */
+static int gpi__put_activation(const gpi__problem *problem, gpi__flags_formula *to, int op, int x, int y, int z) {
+  int made = gpi__put(to, op, (int)(gpi__activation_of(problem->epilogue) - gpi__activations), x, y, z);
+  to->nodes[made].number = problem->parameter;
+  return made;
+}
+
+/* The result of the product with its bias. With BACKWARD that and aux are dY and the pre-activation, or the other way round; RELU's mask, 0 or
+ 1, is as good as any pre-activation. Of results in I32 a gate is modulo 2^32. */
+static int gpi__put_result(const gpi__problem *problem, gpi__flags_formula *to, int product) {
+  int backward = gpi__has(problem, GEMMEPI_BACKWARD), upstream = gpi__has(problem, GEMMEPI_UPSTREAM);
+  int aux = backward ? gpi__put_operand(to, GPI__IN_AUX) : -1, dy = upstream ? aux : product;
+  int p = backward && !upstream ? aux : product, swaps = gpi__has(problem, GEMMEPI_GATE_FIRST);
+  int value, gate, of_value, of_gate;
+  if (!gpi__has(problem, GEMMEPI_GATED) && backward)
+    return gpi__put_activation(problem, to, GPI__OP_GRADIENT, dy, p, -1);
+  if (!gpi__has(problem, GEMMEPI_GATED))
+    return gpi__activation(problem->epilogue) == GEMMEPI_NONE
+        ? p
+        : gpi__put_activation(problem, to, GPI__OP_ACTIVATE, p, -1, -1);
+  value = gpi__put(to, GPI__OP_PART, swaps, p, -1, -1);
+  gate = gpi__put(to, GPI__OP_PART, !swaps, p, -1, -1);
+  if (!backward && problem->accumulator == GEMMEPI_I32)
+    return gpi__put(to, GPI__OP_MUL, 0, value, gpi__put_activation(problem, to, GPI__OP_ACTIVATE, gate, -1, -1), -1);
+  of_value = gpi__put_activation(problem, to, GPI__OP_GATE, backward ? dy : value, gate, -1);
+  if (!backward)
+    return of_value;
+  of_gate = gpi__put_activation(problem, to, GPI__OP_GRADIENT, dy, gate, value);
+  return gpi__put(to, GPI__OP_JOIN, 0, swaps ? of_gate : of_value, swaps ? of_value : of_gate, -1);
+}
+
+static void gpi__put_epilogue(const gpi__problem *problem, gpi__flags_formula *to) {
+  gpi__formula_operand *bias_grad = &to->formula.operands[GPI__IN_BIAS_GRAD];
+  int d = gpi__put_leaf(to, GPI__OP_VALUE, 0, to->formula.n_width);
+  if (gpi__has(problem, GEMMEPI_BIAS))
+    d = gpi__put(to, GPI__OP_ADD, 0, d, gpi__put_operand(to, GPI__IN_BIAS), -1);
+  if (gpi__has(problem, GEMMEPI_AUX))
+    gpi__assign_operand_of_flags(to, GPI__IN_AUX, d);
+  d = gpi__put_result(problem, to, d);
+  if (gpi__has_operand(problem, GPI__ROW_FACTOR))
+    d = gpi__put(to, GPI__OP_MUL, 0, d, gpi__put_operand(to, GPI__IN_FACTOR), -1);
+  if (gpi__has(problem, GEMMEPI_RESIDUAL))
+    d = gpi__put(to, GPI__OP_ADD, 0, d, gpi__put_operand(to, GPI__IN_RESIDUAL), -1);
+  if (!(problem->flags & GPI__ONLY_SUMS))
+    gpi__assign_operand_of_flags(to, GPI__RESULT, d);
+  if (!gpi__has(problem, GEMMEPI_BGRAD))
+    return;
+  gpi__assign_operand_of_flags(to, GPI__IN_BIAS_GRAD, d);
+  bias_grad->reduction = (uint8_t)gpi__reduction_called("column_sum", 10);
+  bias_grad->accumulate = (uint8_t)gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+}
+
+/* Of a problem without a formula; v is the product times alpha and all scales, plus beta C. BGRAD_A and BGRAD_B are no part of it. */
+static void gpi__formula_of_flags(const gpi__problem *problem, gpi__flags_formula *to) {
+  gpi__formula *f = &to->formula;
+  int i;
+  memset(to, 0, sizeof *to);
+  f->nodes = to->nodes;
+  f->accumulator = problem->accumulator;
+  f->parts = 2;
+  f->operand_count = GPI__SLOTS + 1;
+  f->d = problem->views[GPI__D].dtype;
+  f->has_halves = gpi__has(problem, GEMMEPI_GATED);
+  f->mode = f->has_halves ? GPI__LEFT_RIGHT : GPI__NO_HALVES;
+  f->n_width = f->has_halves && gpi__halves_in(problem) == 1 ? GPI__NARROW : GPI__WIDE;
+  f->reads_value = 1;
+  to->placed.formula = f;
+  to->placed.rows = problem->m;
+  to->placed.columns = problem->n;
+  to->placed.items = problem->batch;
+  for (i = 0; i <= GPI__IN_FACTOR; i++)
+    gpi__place_operand_of_flags(problem, to, i);
+  gpi__place_operand_of_flags(problem, to, GPI__RESULT);
+  gpi__put_epilogue(problem, to);
+}
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
 
 /* A tile of 32 x 32 results over 64 steps of k keeps all blocks (48 KB of doubles) near the first-level cache
@@ -19921,10 +20126,8 @@ static void gpi__explain(const gpi__plan_row *row, gpi__text *text, const gemmep
 #define GPI__HOST_DEPTH 64
 
 typedef struct gpi__host_tile {
-  double v[2][GPI__HOST_TILE][GPI__HOST_TILE]; /* of both halves with GATED, else the first */
   double a[GPI__HOST_TILE][GPI__HOST_DEPTH];
   double b[GPI__HOST_DEPTH][GPI__HOST_TILE];
-  double amax_d, amax_aux; /* of all tiles so far */
 } gpi__host_tile;
 
 /* `count` elements of a row of one item, from (row, column) on; of A and B row is the outer index, A's row or B's column, and
@@ -19932,12 +20135,6 @@ typedef struct gpi__host_tile {
 typedef struct gpi__host_place {
   int64_t item, row, column, count;
 } gpi__host_place;
-
-/* The same columns of half 0 or 1. */
-static gpi__host_place gpi__host_in_half(const gpi__problem *problem, gpi__host_place at, int half) {
-  at.column += half * gpi__half_columns(problem);
-  return at;
-}
 
 static int64_t gpi__smaller(int64_t x, int64_t y) {
   return x < y ? x : y;
@@ -19997,7 +20194,7 @@ static void gpi__host_multiply(const gpi__problem *problem, const gpi__arguments
   gpi__host_tile *tile, gpi__host_place at, int64_t rows, double v[][GPI__HOST_TILE]) {
   gpi__host_place a = at, b = at;
   int64_t k, r, s;
-  memset(v, 0, sizeof tile->v[0]);
+  memset(v, 0, sizeof(double[GPI__HOST_TILE][GPI__HOST_TILE]));
   memset(tile->b, 0, sizeof tile->b);
   b.row = at.column;
   for (k = 0; k < problem->k; k += GPI__HOST_DEPTH) {
@@ -20016,31 +20213,22 @@ static void gpi__host_multiply(const gpi__problem *problem, const gpi__arguments
   }
 }
 
-/* The scale of C, D, AUX or the residual. */
-static double gpi__host_scale(const gpi__problem *problem, const gpi__arguments *arguments, int operand, int64_t item) {
-  return problem->views[operand].scale ? gpi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
+/* The number by which a row or column of the sums, or an element of C or D, is multiplied. */
+static double gpi__host_scale(const gpi__problem *problem, const gpi__arguments *arguments, int operand,
+  int64_t item, int64_t outer) {
+  int mode = problem->views[operand].scale;
+  return mode == GEMMEPI_SCALE_TENSOR || mode == GEMMEPI_SCALE_OUTER
+       ? gpi__scale_at(problem, arguments, operand, item, outer, 0)
+       : 1;
 }
 
-/* Of a matrix or vector, scaled. */
-static void gpi__host_load(const gpi__problem *problem, const gpi__arguments *arguments, int operand,
-  gpi__host_place at, double *out) {
-  const gpi__view *view = &problem->views[operand];
-  int64_t c;
-  gpi__load_run(view->dtype, arguments->pointers[operand], gpi__index_of(view, at.item, at.row, at.column), 1, at.count, out);
-  if (operand <= GPI__RESIDUAL && view->scale)
-    for (c = 0; c < at.count; c++)
-      out[c] *= gpi__host_scale(problem, arguments, operand, at.item);
-}
-
-static void gpi__host_store(const gpi__problem *problem, const gpi__arguments *arguments, int operand,
-  gpi__host_place at, const double *v) {
-  const gpi__view *view = &problem->views[operand];
-  double scale = gpi__host_scale(problem, arguments, operand, at.item), scaled[GPI__HOST_TILE];
-  int64_t c;
-  for (c = 0; c < at.count; c++)
-    scaled[c] = v[c] * scale;
-  gpi__store_run(view->dtype, arguments->pointers[operand], gpi__index_of(view, at.item, at.row, at.column),
-    at.count, view->scale ? scaled : v);
+static void gpi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count, const double *values) {
+  int64_t i;
+  if (step == 1)
+    gpi__store_run(dtype, base, first, count, values);
+  else
+    for (i = 0; i < count; i++)
+      gpi__store_run(dtype, base, first + i * step, 1, &values[i]);
 }
 
 /* The largest |v| so far; NaN stays. */
@@ -20051,149 +20239,24 @@ static void gpi__host_amax(double *amax, int64_t columns, const double *v) {
       *amax = fabs(v[c]);
 }
 
-static void gpi__host_store_mask(const gpi__view *aux, unsigned char *mask, gpi__host_place at, const double *v) {
-  int64_t c;
-  for (c = 0; c < at.count; c++) {
-    int64_t bit = gpi__index_of(aux, at.item, at.row, at.column + c);
-    unsigned char *byte = &mask[bit / 8], one = (unsigned char)(1u << (bit % 8));
-    *byte = (unsigned char)(v[c] > 0 ? *byte | one : *byte & ~one);
-  }
-}
-
-/* The mask's bits as 1 and 0. */
-static void gpi__host_load_mask(const gpi__view *aux, const unsigned char *mask, gpi__host_place at, double *out) {
-  int64_t c;
-  for (c = 0; c < at.count; c++) {
-    int64_t bit = gpi__index_of(aux, at.item, at.row, at.column + c);
-    out[c] = mask[bit / 8] >> (bit % 8) & 1;
-  }
-}
-
-/* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
- with GATED of the same columns of both halves. */
-static void gpi__host_backward(const gpi__problem *problem, const gpi__arguments *arguments,
-  gpi__host_place at, double *first, double *second) {
-  uint32_t activation = gpi__activation(problem->epilogue);
-  int gated = gpi__has(problem, GEMMEPI_GATED), upstream = gpi__has(problem, GEMMEPI_UPSTREAM);
-  int gate_first = gpi__has(problem, GEMMEPI_GATE_FIRST);
-  double aux[2][GPI__HOST_TILE] = {{0}};
-  int64_t c;
-  if (problem->views[GPI__AUX].bits == 1)
-    gpi__host_load_mask(&problem->views[GPI__AUX], (const unsigned char *)arguments->pointers[GPI__AUX],
-      at, aux[0]); /* 1 is as good as any pre-activation above 0 */
-  else
-    gpi__host_load(problem, arguments, GPI__AUX, at, aux[0]);
-  if (gated && !upstream)
-    gpi__host_load(problem, arguments, GPI__AUX, gpi__host_in_half(problem, at, 1), aux[1]);
-  for (c = 0; c < at.count; c++) {
-    double dy = upstream ? aux[0][c] : first[c];
-    double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
-    double value = gate_first ? q : p, gate = gate_first ? p : q;
-    double *to_value = gate_first ? second : first, *to_gate = gate_first ? first : second;
-    if (gated) {
-      to_value[c] = gpi__times_activation(activation, problem->parameter, dy, gate);
-      to_gate[c] = gpi__gate_gradient(activation, problem->parameter, dy, value, gate);
-    } else {
-      first[c] = gpi__times_derivative(activation, problem->parameter, dy, p);
-    }
-  }
-}
-
-/* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
-static void gpi__host_multiply_by(const gpi__problem *problem, double factor, int64_t columns, double *v) {
-  int64_t c;
-  for (c = 0; c < columns; c++)
-    v[c] = problem->accumulator == GEMMEPI_I32
-        ? (double)gpi__signed((uint32_t)gpi__wrap(v[c]) * (uint32_t)gpi__wrap(factor))
-        : v[c] * factor;
-}
-
-static void gpi__host_add(const gpi__problem *problem, const double *other, int64_t columns, double *v) {
-  int64_t c;
-  for (c = 0; c < columns; c++)
-    v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gpi__wrap(v[c] + other[c]) : v[c] + other[c];
-}
-
-/* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
-static void gpi__host_scale_sums(const gpi__problem *problem, const gpi__arguments *arguments, gpi__host_place at, double *v) {
-  int scale_a = problem->views[GPI__A].scale, scale_b = problem->views[GPI__B].scale;
-  int64_t c;
-  for (c = 0; c < at.count; c++) {
-    if (scale_a == GEMMEPI_SCALE_TENSOR || scale_a == GEMMEPI_SCALE_OUTER)
-      v[c] *= gpi__scale_at(problem, arguments, GPI__A, at.item, at.row, 0);
-    if (scale_b == GEMMEPI_SCALE_TENSOR || scale_b == GEMMEPI_SCALE_OUTER)
-      v[c] *= gpi__scale_at(problem, arguments, GPI__B, at.item, at.column + c, 0);
-  }
-}
-
-/* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
+/* From the bare sums, of I8 exact up to here, to v: with the scales that are factors of the whole sum, alpha and C, modulo 2^32 where the result
+ is in I32. */
 static void gpi__host_finish_product(const gpi__problem *problem, const gpi__arguments *arguments,
-  gpi__host_tile *tile, gpi__host_place at, double *v) {
-  double other[GPI__HOST_TILE];
-  gpi__host_scale_sums(problem, arguments, at, v);
-  gpi__host_multiply_by(problem, arguments->alpha, at.count, v);
-  if (arguments->uses_c && arguments->beta != 0) {
-    gpi__host_load(problem, arguments, GPI__C, at, other);
-    gpi__host_multiply_by(problem, arguments->beta, at.count, other);
-    gpi__host_add(problem, other, at.count, v);
-  }
-  if (gpi__has(problem, GEMMEPI_BIAS)) {
-    gpi__host_place bias = at;
-    bias.row = 0;
-    gpi__host_load(problem, arguments, GPI__BIAS, bias, other);
-    gpi__host_add(problem, other, at.count, v);
-  }
-  if (!gpi__has(problem, GEMMEPI_AUX))
-    return;
-  gpi__host_amax(&tile->amax_aux, at.count, v);
-  if (problem->views[GPI__AUX].bits == 1)
-    gpi__host_store_mask(&problem->views[GPI__AUX], (unsigned char *)arguments->pointers[GPI__AUX], at, v);
-  else
-    gpi__host_store(problem, arguments, GPI__AUX, at, v);
-}
-
-/* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
-static void gpi__host_forward(const gpi__problem *problem, int64_t columns, double *first, double *second) {
-  uint32_t activation = gpi__activation(problem->epilogue);
-  int gate_first = gpi__has(problem, GEMMEPI_GATE_FIRST);
-  int64_t c;
-  for (c = 0; c < columns; c++) {
-    double value = gate_first ? second[c] : first[c], gate = gate_first ? first[c] : second[c];
-    if (!gpi__has(problem, GEMMEPI_GATED)) {
-      first[c] = gpi__activate(activation, problem->parameter, first[c]);
-    } else if (problem->accumulator == GEMMEPI_I32) {
-      gpi__host_multiply_by(problem, gpi__activate(activation, 0, gate), 1, &value);
-      first[c] = value;
-    } else {
-      first[c] = gpi__times_activation(activation, problem->parameter, value, gate);
-    }
-  }
-}
-
-/* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
- D stores comes out. */
-static void gpi__host_epilogue(const gpi__problem *problem, const gpi__arguments *arguments,
-  gpi__host_tile *tile, gpi__host_place at, double *const v[2]) {
-  double other[GPI__HOST_TILE];
-  int half;
-  for (half = 0; half < gpi__halves_in(problem); half++)
-    gpi__host_finish_product(problem, arguments, tile, gpi__host_in_half(problem, at, half), v[half]);
-  if (gpi__has(problem, GEMMEPI_BACKWARD))
-    gpi__host_backward(problem, arguments, at, v[0], v[1]);
-  else
-    gpi__host_forward(problem, at.count, v[0], v[1]);
-  for (half = 0; half < gpi__halves_out(problem); half++) {
-    if (gpi__has_operand(problem, GPI__ROW_FACTOR)) {
-      gpi__host_place factor = at; /* [m], one for the row */
-      factor.row = 0, factor.column = at.row, factor.count = 1;
-      gpi__host_load(problem, arguments, GPI__ROW_FACTOR, factor, other);
-      gpi__host_multiply_by(problem, other[0], at.count, v[half]);
-    }
-    if (gpi__has(problem, GEMMEPI_RESIDUAL)) {
-      gpi__host_load(problem, arguments, GPI__RESIDUAL, gpi__host_in_half(problem, at, half), other);
-      gpi__host_add(problem, other, at.count, v[half]);
-    }
-    gpi__host_amax(&tile->amax_d, at.count, v[half]);
+  gpi__host_place at, double *v) {
+  const gpi__view *view = &problem->views[GPI__C];
+  double beta = arguments->uses_c ? arguments->beta : 0, other[GPI__HOST_TILE] = {0};
+  double scale = gpi__host_scale(problem, arguments, GPI__A, at.item, at.row);
+  double scale_c = beta != 0 ? gpi__host_scale(problem, arguments, GPI__C, at.item, 0) : 1;
+  int64_t i;
+  if (beta != 0)
+    gpi__load_run(view->dtype, arguments->pointers[GPI__C], gpi__index_of(view, at.item, at.row, at.column), 1, at.count, other);
+  for (i = 0; i < at.count; i++) {
+    v[i] = v[i] * scale * gpi__host_scale(problem, arguments, GPI__B, at.item, at.column + i);
+    if (problem->accumulator == GEMMEPI_I32)
+      v[i] = gpi__evaluate_whole(GPI__OP_ADD, gpi__evaluate_whole(GPI__OP_MUL, v[i], arguments->alpha),
+        gpi__evaluate_whole(GPI__OP_MUL, other[i], beta));
+    else
+      v[i] = beta != 0 ? v[i] * arguments->alpha + other[i] * scale_c * beta : v[i] * arguments->alpha;
   }
 }
 
@@ -20212,56 +20275,6 @@ static void gpi__add_to(gpi__sum *sum, double term) {
 
 static double gpi__total_of(const gpi__sum *sum) {
   return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
-}
-
-/* bias_grad (+)= sums, which start anew */
-static void gpi__host_store_sums(const gpi__problem *problem, const gpi__arguments *arguments,
-  gpi__host_place at, gpi__sum *sums) {
-  const gpi__view *view = &problem->views[GPI__BIAS_GRAD];
-  void *bias_grad = arguments->pointers[GPI__BIAS_GRAD];
-  double values[GPI__HOST_TILE] = {0};
-  int64_t first = gpi__index_of(view, at.item, 0, at.column), c;
-  if (gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD))
-    gpi__load_run(view->dtype, bias_grad, first, 1, at.count, values);
-  for (c = 0; c < at.count; c++) {
-    gpi__add_to(&sums[c], values[c]);
-    values[c] = gpi__total_of(&sums[c]);
-  }
-  gpi__store_run(view->dtype, bias_grad, first, at.count, values);
-  memset(sums, 0, (size_t)at.count * sizeof *sums);
-}
-
-/* Where a finished product lies, if it is not to be made. */
-typedef struct gpi__host_given {
-  const gpi__view *view;
-  const void *data;
-} gpi__host_given;
-
-/* A tile of D from `at` on, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
-static void gpi__host_tile_of(const gpi__problem *problem, const gpi__arguments *arguments,
-  const gpi__host_given *given, gpi__host_tile *tile, gpi__host_place at, gpi__sum sums[2][GPI__HOST_TILE]) {
-  int64_t rows = gpi__smaller(problem->m - at.row, GPI__HOST_TILE), r, c;
-  int half;
-  for (half = 0; half < gpi__halves_in(problem); half++) {
-    gpi__host_place from = gpi__host_in_half(problem, at, half);
-    if (!given)
-      gpi__host_multiply(problem, arguments, tile, from, rows, tile->v[half]);
-    for (r = 0; given && r < rows; r++)
-      gpi__load_run(given->view->dtype, given->data,
-        gpi__index_of(given->view, from.item, from.row + r, from.column), 1, from.count, tile->v[half][r]);
-  }
-  for (r = 0; r < rows; r++, at.row++) {
-    double *v[2];
-    v[0] = tile->v[0][r];
-    v[1] = tile->v[1][r];
-    gpi__host_epilogue(problem, arguments, tile, at, v);
-    for (half = 0; half < gpi__halves_out(problem); half++) {
-      for (c = 0; c < at.count && gpi__has(problem, GEMMEPI_BGRAD); c++)
-        gpi__add_to(&sums[half][c], v[half][c]);
-      if (!(problem->flags & GPI__ONLY_SUMS))
-        gpi__host_store(problem, arguments, GPI__D, gpi__host_in_half(problem, at, half), v[half]);
-    }
-  }
 }
 
 /* sum += the sum over k of row `outer` of op(A) or column `outer` of op(B) */
@@ -20283,17 +20296,23 @@ static void gpi__host_sum_line(const gpi__problem *problem, const gpi__arguments
 /* bias_grad (+)= sums over k of op(A)'s rows or op(B)'s columns */
 static void gpi__host_sum_operand(const gpi__problem *problem, const gpi__arguments *arguments) {
   int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
-  int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0;
-  int64_t length = problem->views[GPI__BIAS_GRAD].length;
-  gpi__host_place at;
+  const gpi__view *view = &problem->views[GPI__BIAS_GRAD];
+  void *to = arguments->pointers[GPI__BIAS_GRAD];
   gpi__sum sum = {0, 0};
-  at.row = 0;
-  at.count = 1;
-  for (at.column = 0; at.column < length; at.column++)
-    for (at.item = 0; at.item < problem->batch; at.item++) {
-      gpi__host_sum_line(problem, arguments, operand, at.item, at.column, &sum);
-      if (!shared || at.item + 1 == problem->batch)
-        gpi__host_store_sums(problem, arguments, at, &sum);
+  int64_t i, item;
+  double value;
+  for (i = 0; i < view->length; i++)
+    for (item = 0; item < problem->batch; item++) {
+      gpi__host_sum_line(problem, arguments, operand, item, i, &sum);
+      if (!view->batch_stride && item + 1 < problem->batch)
+        continue;
+      if (gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD)) {
+        gpi__load_run(view->dtype, to, item * view->batch_stride + i, 1, 1, &value);
+        gpi__add_to(&sum, value);
+      }
+      value = gpi__total_of(&sum);
+      gpi__store_run(view->dtype, to, item * view->batch_stride + i, 1, &value);
+      memset(&sum, 0, sizeof sum);
     }
 }
 
@@ -20301,39 +20320,10 @@ static void gpi__host_store_amax(const gpi__problem *problem, const gpi__argumen
   if (gpi__has_operand(problem, operand))
     gpi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
 }
-
-/* The product, or the epilogue over one that is given. */
-static void gpi__host_product(const gpi__problem *problem, const gpi__arguments *arguments, const gpi__host_given *given) {
-  int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0, half;
-  int64_t half_columns = gpi__half_columns(problem);
-  gpi__sum sums[2][GPI__HOST_TILE];
-  gpi__host_place at;
-  gpi__host_tile tile;
-  memset(sums, 0, sizeof sums);
-  tile.amax_d = tile.amax_aux = 0;
-  for (at.column = 0; at.column < half_columns; at.column += GPI__HOST_TILE) {
-    at.count = gpi__smaller(half_columns - at.column, GPI__HOST_TILE);
-    for (at.item = 0; at.item < problem->batch; at.item++) {
-      for (at.row = 0; at.row < problem->m; at.row += GPI__HOST_TILE)
-        gpi__host_tile_of(problem, arguments, given, &tile, at, sums);
-      if (!gpi__has(problem, GEMMEPI_BGRAD) || (shared && at.item + 1 < problem->batch))
-        continue;
-      for (half = 0; half < gpi__halves_out(problem); half++)
-        gpi__host_store_sums(problem, arguments, gpi__host_in_half(problem, at, half), sums[half]);
-    }
-  }
-  if (!gpi__is_empty(problem)) {
-    gpi__host_store_amax(problem, arguments, GPI__AMAX_D, tile.amax_d);
-    gpi__host_store_amax(problem, arguments, GPI__AMAX_AUX, tile.amax_aux);
-  }
-  if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
-    gpi__host_sum_operand(problem, arguments);
-}
 /* Grouped products in plain C: a product of each group, or of each row where rows come from or go to anywhere. */
 
-/* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
- in double, each output rounded once. Nothing is as large as a matrix or a row. Column reductions have a walk of their own, ahead of the
- one that writes what is read in place. */
+/* Epilogues in plain C, formulas as well as what flags say, and formulas over tensors: v, if there is one, then the graph in double, a run of units
+ at a time, each output rounded once. Nothing is as large as a matrix or a row. */
 
 /* A reduction under way. */
 typedef struct gpi__reduced {
@@ -20343,30 +20333,30 @@ typedef struct gpi__reduced {
   int has_any;
 } gpi__reduced;
 
+/* Where a finished product lies, if it is not to be made. */
+typedef struct gpi__host_given {
+  const gpi__view *view;
+  const void *data;
+} gpi__host_given;
+
 typedef struct gpi__host_formula {
-  const gpi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
+  const gpi__problem *problem; /* NULL: there is no v, and D has no amax */
   const gpi__arguments *arguments;
+  const gpi__host_given *given; /* NULL: the product is made */
   const gpi__formula *formula;
   const gpi__placed_formula *placed;
-  int by_columns; /* this walk is for reductions of columns, which the other leaves out */
-  int64_t first, units; /* of the block: units, and how many */
-  int64_t column,
-    slots; /* v's: where the block's begin; above 1: each part has its own tile, 1: they follow one another */
+  unsigned kinds; /* bits: of the outputs that this walk makes */
+  int64_t first; /* the first unit of the run */
+  int spread; /* v's members lie next to each other, in as many tiles; else each has its own tile */
   gpi__host_tile tile;
-  gpi__unit unit;
+  gpi__run run;
   double amax[GPI__FORMULA_OPERANDS + 1];
   uint8_t has_amax[GPI__FORMULA_OPERANDS + 1];
   double (*v)[GPI__HOST_TILE][GPI__HOST_TILE]; /* a tile of each part */
   gpi__reduced *cells; /* of each output: by rows of a tile, or by columns of all parts' */
-  double *values; /* of each node as many as there are parts */
 } gpi__host_formula;
 
 /* >>which columns belong to a unit */
-
-/* Whether v has several members. */
-static int gpi__v_is_wide(const gpi__formula *formula) {
-  return gpi__members(formula, formula->n_width) > 1;
-}
 
 static int64_t gpi__units_of(const gpi__placed_formula *placed) {
   return placed->columns / gpi__members(placed->formula, placed->formula->n_width);
@@ -20387,28 +20377,30 @@ static int64_t gpi__column_of(const gpi__placed_formula *placed, int64_t unit, i
        : unit;
 }
 
-/* The column of an operand that has so many members. */
-static int64_t gpi__column_among(const gpi__placed_formula *placed, int members, int64_t unit, int member) {
-  return members > 1 ? gpi__column_of(placed, unit, member) : unit;
+/* The run of units from `first` on whose columns are equally far apart; of 0 behind the last. */
+static void gpi__start_units(gpi__host_formula *h, int64_t first) {
+  int64_t half = gpi__half_of(h->placed),
+      count = gpi__smaller(gpi__units_of(h->placed) - first, GPI__UNITS);
+  int member, has_halves = h->formula->has_halves;
+  if (has_halves && half > 1)
+    count = gpi__smaller(count, half - first % half);
+  h->first = first;
+  h->run.count = (int)count;
+  h->run.step = has_halves && half == 1 ? h->formula->parts : 1;
+  h->spread = h->run.step > 1 && gpi__members(h->formula, h->formula->n_width) > 1;
+  for (member = 0; member < gpi__members(h->formula, GPI__WIDE); member++)
+    h->run.columns[member] = gpi__column_of(h->placed, first, member);
 }
 
-/* The block of units from `first` on: at most a tile of each part, or as many that follow one another. */
-static void gpi__start_units(gpi__host_formula *h, int64_t first) {
-  int64_t half = gpi__half_of(h->placed), left = gpi__units_of(h->placed) - first;
-  h->first = first;
-  h->slots = 1;
-  h->units = gpi__smaller(left, GPI__HOST_TILE);
-  h->column = first;
-  if (!h->formula->has_halves)
-    return;
-  if (half <= GPI__HOST_TILE) /* whole groups */
-    h->units = gpi__smaller(left, GPI__HOST_TILE / half * half);
-  else
-    h->units = gpi__smaller(h->units, half - first % half);
-  if (!gpi__v_is_wide(h->formula))
-    return;
-  h->slots = half <= GPI__HOST_TILE ? 1 : h->formula->parts;
-  h->column = gpi__column_of(h->placed, first, 0);
+/* Of something with so many members: the column of one in the run's first unit, and how far they are apart. */
+typedef struct gpi__host_columns {
+  int64_t first, step;
+} gpi__host_columns;
+
+static gpi__host_columns gpi__columns_of_run(const gpi__host_formula *h, int members, int member) {
+  gpi__host_columns columns = {members > 1 ? h->run.columns[member] : h->first,
+        members > 1 ? h->run.step : 1};
+  return columns;
 }
 
 /* >>reading */
@@ -20444,14 +20436,19 @@ static int64_t gpi__place_of(const gpi__host_formula *h, int o, int64_t item, in
 }
 
 static double gpi__scale_of_operand(const gpi__host_formula *h, int o) {
-  return h->placed->operands[o].scale ? (double)h->arguments->operand_scales[o][0] : 1;
+  const gpi__placed_operand *place = &h->placed->operands[o];
+  const void *scales = !place->scale      ? NULL
+        : o == GPI__RESULT ? h->arguments->pointers[GPI__SCALE_D]
+        : (const void *)h->arguments->operand_scales[o];
+  return scales ? (double)((const float *)scales)[h->run.indices[GPI__INDEX_ITEM] * place->scale_stride]
+        : 1;
 }
 
-/* table[index] of the unit. */
+/* table[index] of the run's row. */
 static double gpi__look_up_on_host(const void *tables, int o, int64_t index) {
   const gpi__host_formula *h = (const gpi__host_formula *)tables;
   const gpi__formula_operand *operand = &h->formula->operands[o];
-  const int64_t *indices = h->unit.indices;
+  const int64_t *indices = h->run.indices;
   double value;
   int64_t row = operand->kind == GEMMEPI_PER_ROW ? index : indices[GPI__INDEX_ROW];
   if (index < 0 || index >= gpi__table_length(h->placed, o))
@@ -20461,78 +20458,96 @@ static double gpi__look_up_on_host(const void *tables, int o, int64_t index) {
   return value * gpi__scale_of_operand(h, o);
 }
 
-static void gpi__read_into_unit(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t unit, int member) {
-  const gpi__formula_operand *operand = &h->formula->operands[o];
-  int64_t at = gpi__place_of(h, o, item, row, gpi__column_among(h->placed, operand->members, unit, member));
-  const void *base = h->arguments->operands[o];
-  double *value = &h->unit.operands[o][member];
-  if (operand->kind == GEMMEPI_NUMBER)
-    *value = h->formula->accumulator == GEMMEPI_F32
-        ? (double)(float)h->arguments->numbers[o] /* as kernels */
-        : h->arguments->numbers[o];
-  else if (operand->dtype == GEMMEPI_I64)
-    h->unit.whole[o][member] = ((const int64_t *)base)[at];
-  else if (operand->dtype == GEMMEPI_I32)
-    h->unit.whole[o][member] = ((const int32_t *)base)[at];
-  else
-    gpi__load_run(operand->dtype, base, at, 1, 1, value);
-  if (h->placed->operands[o].scale)
-    *value *= gpi__scale_of_operand(h, o);
-}
-
-static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
-  int o, member, two = gpi__v_is_wide(h->formula);
-  int64_t column, at;
-  h->unit.scales_d = h->problem && h->placed->operands[GPI__RESULT].scale;
-  if (h->unit.scales_d)
-    h->unit.scale_d = gpi__host_scale(h->problem, h->arguments, GPI__D, item);
-  h->unit.indices[GPI__INDEX_ROW] = row;
-  h->unit.indices[GPI__INDEX_ITEM] = item;
-  for (member = 0; member < gpi__members(h->formula, GPI__WIDE); member++) {
-    h->unit.column[member] = column = gpi__column_of(h->placed, unit, member);
-    at = (two ? column : unit) - h->column;
-    h->unit.value[member] = h->slots > 1 ? h->v[member][r][unit - h->first]
-        : h->v[at / GPI__HOST_TILE][r][at % GPI__HOST_TILE];
+static void gpi__read_run(const gpi__host_formula *h, const gpi__node *n, gpi__host_columns columns, gpi__cells *to) {
+  int o = n->place, dtype = h->formula->operands[o].dtype, i;
+  int is_number = h->formula->operands[o].kind == GEMMEPI_NUMBER; /* on the host, in F64 */
+  int64_t item = h->run.indices[GPI__INDEX_ITEM], row = h->run.indices[GPI__INDEX_ROW];
+  int64_t at = gpi__place_of(h, o, item, row, columns.first);
+  int64_t step = gpi__place_of(h, o, item, row, columns.first + columns.step) - at;
+  int is_line = !h->placed->operands[o].column_period && n->type != GPI__OF_WHOLE;
+  const void *base = is_number ? &h->arguments->numbers[o] : h->arguments->operands[o];
+  if (is_line)
+    gpi__load_run(dtype, base, at, step, h->run.count, to->numbers);
+  for (i = 0; i < h->run.count && !is_line; i++) {
+    at = gpi__place_of(h, o, item, row, columns.first + i * columns.step);
+    if (n->type != GPI__OF_WHOLE)
+      gpi__load_run(dtype, base, at, 1, 1, &to->numbers[i]);
+    else
+      to->whole[i] = dtype == GEMMEPI_I64 ? ((const int64_t *)base)[at] : ((const int32_t *)base)[at];
   }
-  for (o = 0; o < h->formula->operand_count; o++)
-    for (member = 0; member < h->formula->operands[o].members; member++)
-      if (!h->formula->operands[o].output && h->formula->operands[o].used & GPI__BY_PLACE)
-        gpi__read_into_unit(h, o, item, row, unit, member);
+  for (i = 0; i < h->run.count && h->placed->operands[o].scale; i++)
+    to->numbers[i] *= gpi__scale_of_operand(h, o);
+  for (i = 0; i < h->run.count && is_number && h->formula->accumulator == GEMMEPI_F32; i++)
+    to->numbers[i] = (double)(float)to->numbers[i]; /* as kernels */
 }
 
-/* v of the block's columns, of `rows` rows. */
-static void gpi__fill_tile(gpi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
-  int64_t parts = gpi__members(h->formula, h->formula->n_width), r;
-  int64_t columns = h->slots == 1 ? parts * h->units : h->units;
+static void gpi__fill_value(const gpi__host_formula *h, int64_t r, int member, gpi__cells *to) {
+  int i;
+  if (!h->spread)
+    memcpy(to->numbers, h->v[member][r], sizeof to->numbers);
+  for (i = 0; i < h->run.count && h->spread; i++, member += (int)h->run.step)
+    to->numbers[i] = h->v[member / GPI__HOST_TILE][r][member % GPI__HOST_TILE];
+}
+
+/* What the run reads; r: the row in the tile. */
+static void gpi__fill_run(gpi__host_formula *h, int64_t r) {
+  const gpi__formula *f = h->formula;
+  int node, member;
+  for (node = 0; node < f->node_count; node++) {
+    const gpi__node *n = &f->nodes[node];
+    for (member = 0; member < gpi__members(f, n->width) && n->op < GPI__LEAVES; member++) {
+      gpi__cells *to = gpi__cells_of(&h->run, node, member);
+      if (n->op == GPI__OP_VALUE)
+        gpi__fill_value(h, r, member, to);
+      else if (n->op == GPI__OP_OPERAND)
+        gpi__read_run(h, n, gpi__columns_of_run(h, f->operands[n->place].members, member), to);
+    }
+  }
+}
+
+/* v of the run's columns, of `rows` rows. */
+static void gpi__fill_tile(gpi__host_formula *h, int64_t row, int64_t rows) {
+  int parts = gpi__members(h->formula, h->formula->n_width), slot;
+  const gpi__view *given = h->given ? h->given->view : NULL;
   gpi__host_place at;
-  int slot;
+  int64_t r;
+  at.item = h->run.indices[GPI__INDEX_ITEM];
   for (slot = 0; slot < parts && h->formula->reads_value; slot++) {
-    at.item = item;
     at.row = row;
-    at.column =
-      h->slots > 1 ? gpi__column_of(h->placed, h->first, slot) : h->column + slot * GPI__HOST_TILE;
-    at.count = h->slots > 1 ? columns : columns - slot * GPI__HOST_TILE;
+    at.column = gpi__columns_of_run(h, parts, h->spread ? 0 : slot).first;
+    at.count = h->run.count;
+    if (h->spread) {
+      at.column += slot * GPI__HOST_TILE;
+      at.count = gpi__smaller(parts * at.count - slot * GPI__HOST_TILE, GPI__HOST_TILE);
+    }
     if (at.count <= 0)
       continue;
-    at.count = gpi__smaller(at.count, GPI__HOST_TILE);
-    gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->v[slot]);
-    for (r = 0; r < rows; r++, at.row++)
-      gpi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->v[slot][r]);
+    if (!given)
+      gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->v[slot]);
+    for (r = 0; r < rows; r++, at.row++) {
+      if (given)
+        gpi__load_run(given->dtype, h->given->data, gpi__index_of(given, at.item, at.row, at.column), 1, at.count, h->v[slot][r]);
+      gpi__host_finish_product(h->problem, h->arguments, at, h->v[slot][r]);
+    }
   }
 }
 
 /* >>writing */
 
-static void gpi__write_output(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column, double value) {
-  int is_d = o == GPI__RESULT, dtype = h->formula->operands[o].dtype;
-  double scale = !is_d         ? gpi__scale_of_operand(h, o)
-        : !h->problem ? 1
-        : gpi__host_scale(h->problem, h->arguments, GPI__D, item);
-  double scaled = h->placed->operands[o].scale ? value * scale : value;
-  void *base = is_d ? h->arguments->pointers[GPI__D] : h->arguments->operands[o];
-  gpi__host_amax(&h->amax[o], 1, &value);
+/* `count` values of an output. */
+static void gpi__write_output(gpi__host_formula *h, int o, int64_t row, gpi__host_columns columns, int count,
+  const double *values) {
+  int64_t item = h->run.indices[GPI__INDEX_ITEM], at = gpi__place_of(h, o, item, row, columns.first);
+  int64_t step = count > 1 ? gpi__place_of(h, o, item, row, columns.first + columns.step) - at : 1;
+  double scale = gpi__scale_of_operand(h, o), scaled[GPI__UNITS];
+  int i;
+  gpi__host_amax(&h->amax[o], count, values);
   h->has_amax[o] = 1;
-  gpi__store_run(dtype, base, gpi__place_of(h, o, item, row, column), 1, &scaled);
+  for (i = 0; i < count && h->placed->operands[o].scale; i++)
+    scaled[i] = values[i] * scale;
+  gpi__store_strided(h->formula->operands[o].dtype,
+    o == GPI__RESULT ? h->arguments->pointers[GPI__D] : h->arguments->operands[o], at,
+    step, count, h->placed->operands[o].scale ? scaled : values);
 }
 
 static void gpi__reduce(gpi__reduced *cell, int op, double x, int64_t place) {
@@ -20560,13 +20575,15 @@ static void gpi__reduce(gpi__reduced *cell, int op, double x, int64_t place) {
 }
 
 /* Writes a reduction of an output, which starts anew. */
-static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column, gpi__reduced *cell) {
+static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t row, int64_t column, gpi__reduced *cell) {
+  gpi__host_columns columns = {column, 1};
   const gpi__formula_operand *operand = &h->formula->operands[o];
   int op = (int)gpi__reductions[operand->reduction].op;
   int negates = gpi__reductions[operand->reduction].of_negatives;
   double value = cell->has_any ? cell->most : -HUGE_VAL, there;
   if (operand->accumulate) {
-    gpi__load_run(operand->dtype, h->arguments->operands[o], gpi__place_of(h, o, item, row, column), 1, 1, &there);
+    gpi__load_run(operand->dtype, h->arguments->operands[o],
+      gpi__place_of(h, o, h->run.indices[GPI__INDEX_ITEM], row, column), 1, 1, &there);
     gpi__add_to(&cell->sum, there);
   }
   if (op == GPI__REDUCE_SUM)
@@ -20575,161 +20592,214 @@ static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_
     value = (double)cell->place;
   else if (op == GPI__REDUCE_LOGSUMEXP && value - value == 0)
     value += log(gpi__total_of(&cell->sum));
-  gpi__write_output(h, o, item, row, column, negates ? -value : value);
+  value = negates ? -value : value;
+  gpi__write_output(h, o, row, columns, 1, &value);
   memset(cell, 0, sizeof *cell);
 }
 
-/* Writes a group's reduction once its last column has gone in: columns of a member come in order. */
-static void gpi__finish_group(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column, gpi__reduced *cell) {
-  if ((column + 1) % h->formula->operands[o].group == 0)
-    gpi__write_reduced(h, o, item, row, column, cell);
-}
-
-/* The reduction's kind of an output that this walk makes, or 0; of no reduction FULL. */
+/* The kind of an output that this walk makes, or 0; FULL: of no reduction. */
 static int gpi__made_here(const gpi__host_formula *h, int o) {
   const gpi__formula_operand *operand = &h->formula->operands[o];
-  return operand->output && operand->used && (operand->kind == GEMMEPI_PER_COLUMN) == h->by_columns
-       ? (int)operand->kind
-       : 0;
+  return operand->output && operand->used && h->kinds >> operand->kind & 1 ? (int)operand->kind : 0;
 }
 
 static gpi__reduced *gpi__cell(const gpi__host_formula *h, int o, int64_t i) {
   return &h->cells[o * gpi__members(h->formula, GPI__WIDE) * GPI__HOST_TILE + i];
 }
 
-/* What a unit's outputs become; r: the row in the tile. */
-static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
-  int o, member;
-  for (o = 0; o <= GPI__RESULT; o++) {
-    const gpi__formula_operand *operand = &h->formula->operands[o];
-    int kind = gpi__made_here(h, o);
-    for (member = 0; member < operand->members && kind; member++) {
-      double value = gpi__output_value(h->formula, h->values, o, member);
-      int64_t column = gpi__column_among(h->placed, operand->members, unit, member);
-      const gpi__reduction *reduction = &gpi__reductions[operand->reduction];
-      int64_t cell = kind == GEMMEPI_PER_ROW      ? r
-        : kind == GEMMEPI_BLOCKED    ? member * GPI__HOST_TILE + r
-        : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + unit - h->first
-        : 0;
-      if (kind == GEMMEPI_FULL)
-        gpi__write_output(h, o, item, row, column, value);
-      else
-        gpi__reduce(gpi__cell(h, o, cell), (int)reduction->op,
-          reduction->of_negatives ? -value : value, kind == GEMMEPI_PER_ROW ? column : row);
-      if (kind == GEMMEPI_BLOCKED)
-        gpi__finish_group(h, o, item, row, column, gpi__cell(h, o, cell));
+/* The run's values of an output go into its reduction, unit by unit; r: the row in the tile. A group's is written once its last column has gone
+ in: columns of a member come in order. */
+static void gpi__reduce_run(gpi__host_formula *h, int o, int64_t row, int64_t r) {
+  const gpi__formula_operand *operand = &h->formula->operands[o];
+  const gpi__reduction *of = &gpi__reductions[operand->reduction];
+  gpi__reduced *cells = gpi__cell(h, o, 0);
+  gpi__host_columns columns[GPI__MOST_PARTS];
+  double room[GPI__MOST_PARTS][GPI__UNITS];
+  const double *values[GPI__MOST_PARTS];
+  int kind = operand->kind, member, i;
+  for (member = 0; member < operand->members; member++) {
+    columns[member] = gpi__columns_of_run(h, operand->members, member);
+    values[member] = gpi__output_values(&h->run, o, member, room[member]);
+  }
+  for (i = 0; i < h->run.count; i++)
+    for (member = 0; member < operand->members; member++) {
+      int64_t column = columns[member].first + i * columns[member].step;
+      gpi__reduced *cell = cells + (kind == GEMMEPI_PER_ROW      ? r : kind == GEMMEPI_BLOCKED    ? member * GPI__HOST_TILE + r
+        : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + i : 0);
+      gpi__reduce(cell, (int)of->op, of->of_negatives ? -values[member][i] : values[member][i],
+        kind == GEMMEPI_PER_ROW ? column : row);
+      if (kind == GEMMEPI_BLOCKED && (column + 1) % operand->group == 0)
+        gpi__write_reduced(h, o, row, column, cell);
     }
+}
+
+static void gpi__finish_run(gpi__host_formula *h, int64_t row, int64_t r) {
+  double room[GPI__UNITS];
+  int o, member;
+  for (o = gpi__next_place(h->formula, -1); o <= GPI__RESULT; o = gpi__next_place(h->formula, o)) {
+    int kind = gpi__made_here(h, o), members = h->formula->operands[o].members;
+    for (member = 0; member < members && kind == GEMMEPI_FULL; member++)
+      gpi__write_output(h, o, row, gpi__columns_of_run(h, members, member), h->run.count,
+        gpi__output_values(&h->run, o, member, room));
+    if (kind && kind != GEMMEPI_FULL)
+      gpi__reduce_run(h, o, row, r);
   }
 }
 
 /* Reductions of that kind, which are finished: of the rows from `row` on, of the block's columns, or of all. */
-static void gpi__finish_kind(gpi__host_formula *h, int kind, int64_t item, int64_t row, int64_t rows) {
+static void gpi__finish_kind(gpi__host_formula *h, int kind, int64_t row, int64_t rows) {
+  int64_t item = h->run.indices[GPI__INDEX_ITEM], i;
   int o, member;
-  int64_t i;
   for (o = 0; o < h->formula->operand_count; o++) {
     const gpi__formula_operand *operand = &h->formula->operands[o];
     if (gpi__made_here(h, o) != kind ||
       (kind != GEMMEPI_PER_ROW && !h->placed->operands[o].batch_stride && item + 1 < h->placed->items))
       continue;
     for (i = 0; i < rows && kind != GEMMEPI_PER_COLUMN; i++)
-      gpi__write_reduced(h, o, item, row + i, 0, gpi__cell(h, o, i));
-    for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++)
-      for (i = 0; i < h->units; i++)
-        gpi__write_reduced(h, o, item, 0, gpi__column_among(h->placed, operand->members, h->first + i, member),
-          gpi__cell(h, o, member * GPI__HOST_TILE + i));
+      gpi__write_reduced(h, o, row + i, 0, gpi__cell(h, o, i));
+    for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++) {
+      gpi__host_columns columns = gpi__columns_of_run(h, operand->members, member);
+      for (i = 0; i < h->run.count; i++)
+        gpi__write_reduced(h, o, 0, columns.first + i * columns.step, gpi__cell(h, o, member * GPI__HOST_TILE + i));
+    }
   }
 }
 
 /* >>walks */
 
-static void gpi__walk_block(gpi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
-  int64_t r, u;
-  gpi__fill_tile(h, item, row, rows);
-  for (r = 0; r < rows; r++)
-    for (u = h->first; u < h->first + h->units; u++) {
-      gpi__fill_unit(h, item, row + r, r, u);
-      gpi__evaluate(h->formula, &h->unit, h->values);
-      gpi__load_unit(h, item, row + r, r, u);
-    }
+static void gpi__start_item(gpi__host_formula *h, int64_t item) {
+  h->run.indices[GPI__INDEX_ITEM] = item;
+  h->run.scales_d = h->placed->operands[GPI__RESULT].scale;
+  h->run.scale_d = gpi__scale_of_operand(h, GPI__RESULT);
 }
 
-/* All but reductions of columns. */
+static void gpi__walk_block(gpi__host_formula *h, int64_t row, int64_t rows) {
+  int64_t r;
+  gpi__fill_tile(h, row, rows);
+  for (r = 0; r < rows; r++) {
+    h->run.indices[GPI__INDEX_ROW] = row + r;
+    gpi__fill_run(h, r);
+    gpi__evaluate(&h->run);
+    gpi__finish_run(h, row + r, r);
+  }
+}
+
 static void gpi__walk_rows(gpi__host_formula *h) {
   int64_t item, row, rows;
   for (item = 0; item < h->placed->items; item++) {
+    gpi__start_item(h, item);
     for (row = 0; row < h->placed->rows; row += rows) {
       rows = gpi__smaller(h->placed->rows - row, GPI__HOST_TILE);
-      for (gpi__start_units(h, 0); h->units > 0; gpi__start_units(h, h->first + h->units))
-        gpi__walk_block(h, item, row, rows);
-      gpi__finish_kind(h, GEMMEPI_PER_ROW, item, row, rows);
+      for (gpi__start_units(h, 0); h->run.count > 0; gpi__start_units(h, h->first + h->run.count))
+        gpi__walk_block(h, row, rows);
+      gpi__finish_kind(h, GEMMEPI_PER_ROW, row, rows);
     }
-    gpi__finish_kind(h, GEMMEPI_SCALAR, item, 0, 1);
+    gpi__finish_kind(h, GEMMEPI_SCALAR, 0, 1);
   }
 }
 
 static void gpi__walk_columns(gpi__host_formula *h) {
   int64_t item, row, rows;
-  for (gpi__start_units(h, 0); h->units > 0; gpi__start_units(h, h->first + h->units))
+  for (gpi__start_units(h, 0); h->run.count > 0; gpi__start_units(h, h->first + h->run.count))
     for (item = 0; item < h->placed->items; item++) {
+      gpi__start_item(h, item);
       for (row = 0; row < h->placed->rows; row += rows) {
         rows = gpi__smaller(h->placed->rows - row, GPI__HOST_TILE);
-        gpi__walk_block(h, item, row, rows);
+        gpi__walk_block(h, row, rows);
       }
-      gpi__finish_kind(h, GEMMEPI_PER_COLUMN, item, 0, 0);
+      gpi__finish_kind(h, GEMMEPI_PER_COLUMN, 0, 0);
     }
 }
 
-/* Whether there are outputs of that kind, or, if it is 0, of others. */
-static int gpi__has_outputs(const gpi__formula *formula, int of_columns) {
+/* Bits: the kinds of outputs. */
+static unsigned gpi__output_kinds(const gpi__formula *formula) {
+  unsigned kinds = 0;
   int o;
   for (o = 0; o <= GPI__RESULT; o++)
-    if (formula->operands[o].output && formula->operands[o].used &&
-      (formula->operands[o].kind == GEMMEPI_PER_COLUMN) == of_columns)
-      return 1;
-  return 0;
+    if (formula->operands[o].output && formula->operands[o].used)
+      kinds |= 1u << formula->operands[o].kind;
+  return kinds;
 }
+
+/* Reductions of columns want a walk of their own where there are others: ahead of the one that writes what is read in place. */
+static void gpi__walk_kinds(gpi__host_formula *h) {
+  unsigned kinds = gpi__output_kinds(h->formula), by_rows = kinds & ~(1u << GEMMEPI_PER_COLUMN);
+  int by_columns = !(by_rows & ~(1u << GEMMEPI_FULL));
+  h->kinds = by_columns ? kinds : kinds & ~by_rows;
+  if (h->kinds)
+    gpi__walk_columns(h);
+  h->kinds = by_rows;
+  if (!by_columns)
+    gpi__walk_rows(h);
+}
+
+/* What a walk needs of memory beside itself: on the stack, unless it is more. */
+#define GPI__HOST_ROOM 6144
 
 /* problem NULL: without v. Of arguments D's pointer, and all of the formula. */
 static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const gpi__placed_formula *placed,
-  const gpi__arguments *arguments, const gemmepi_allocator *allocator) {
+  const gpi__arguments *arguments, const gpi__host_given *given, const gemmepi_allocator *allocator) {
   size_t parts = (size_t)gpi__members(placed->formula, GPI__WIDE);
   size_t cells = parts * GPI__HOST_TILE * (size_t)placed->formula->operand_count;
   size_t values = (size_t)placed->formula->parts * (size_t)placed->formula->node_count;
-  gpi__host_formula *h = (gpi__host_formula *)gpi__new(
-    allocator, sizeof *h + parts * sizeof *h->v + cells * sizeof *h->cells + values * sizeof *h->values);
+  size_t size = parts * sizeof(double[GPI__HOST_TILE][GPI__HOST_TILE]) + cells * sizeof(gpi__reduced) +
+        values * sizeof(gpi__cells);
+  double room[GPI__HOST_ROOM];
+  void *more = size > sizeof room ? gpi__new(allocator, size) : NULL;
+  gpi__host_formula h;
   int o;
-  if (!h)
+  if (size > sizeof room && !more)
     return GEMMEPI_OUT_OF_MEMORY;
-  h->v = (double(*)[GPI__HOST_TILE][GPI__HOST_TILE])(void *)(h + 1);
-  h->cells = (gpi__reduced *)(void *)(h->v + parts);
-  h->values = (double *)(void *)(h->cells + cells);
-  h->problem = problem;
-  h->arguments = arguments;
-  h->placed = placed;
-  h->formula = placed->formula;
-  h->unit.look_up = gpi__look_up_on_host;
-  h->unit.tables = h;
-  h->unit.indices[GPI__INDEX_ROWS] = placed->rows;
-  h->unit.indices[GPI__INDEX_COLUMNS] = gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
-  h->unit.indices[GPI__INDEX_DEPTH] = placed->depth;
-  h->by_columns = 1;
-  if (gpi__has_outputs(h->formula, 1))
-    gpi__walk_columns(h);
-  h->by_columns = 0;
-  if (gpi__has_outputs(h->formula, 0))
-    gpi__walk_rows(h);
-  for (o = 0; o < h->formula->operand_count; o++)
-    if (placed->operands[o].amax && h->has_amax[o])
-      gpi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
-  if (problem && h->has_amax[GPI__RESULT])
-    gpi__host_store_amax(problem, arguments, GPI__AMAX_D, h->amax[GPI__RESULT]);
-  gpi__delete(allocator, h);
+  memset(&h, 0, sizeof h);
+  h.v = (double(*)[GPI__HOST_TILE][GPI__HOST_TILE])(more ? more : (void *)room);
+  h.cells = (gpi__reduced *)(void *)(h.v + parts);
+  memset(h.cells, 0, cells * sizeof *h.cells);
+  h.run.values = (gpi__cells *)(void *)(h.cells + cells);
+  h.problem = problem;
+  h.arguments = arguments;
+  h.given = given;
+  h.placed = placed;
+  h.run.formula = h.formula = placed->formula;
+  h.run.look_up = gpi__look_up_on_host;
+  h.run.tables = &h;
+  h.run.indices[GPI__INDEX_ROWS] = placed->rows;
+  h.run.indices[GPI__INDEX_COLUMNS] = gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
+  h.run.indices[GPI__INDEX_DEPTH] = placed->depth;
+  gpi__walk_kinds(&h);
+  for (o = 0; o < h.formula->operand_count; o++)
+    if (placed->operands[o].amax && h.has_amax[o])
+      gpi__store_run(placed->operands[o].amax, arguments->operand_amax[o], 0, 1, &h.amax[o]);
+  if (problem && h.has_amax[GPI__RESULT])
+    gpi__host_store_amax(problem, arguments, GPI__AMAX_D, h.amax[GPI__RESULT]);
+  gpi__delete(allocator, more);
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__host_formula_run(const gpi__problem *problem, const gpi__arguments *arguments,
+/* A product with what its flags say, or that over a product that is given; there is always room. */
+static void gpi__host_flags(const gpi__problem *problem, const gpi__arguments *arguments, const gpi__host_given *given) {
+  const float *scales[] = {(const float *)arguments->pointers[GPI__SCALE_AUX],
+        (const float *)arguments->pointers[GPI__SCALE_RESIDUAL]};
+  void *operands[GPI__SLOTS + 1];
+  gpi__arguments own = *arguments;
+  gpi__flags_formula flags;
+  gpi__formula_of_flags(problem, &flags);
+  memcpy(operands, &arguments->pointers[GPI__AUX], GPI__SLOTS * sizeof operands[0]);
+  operands[GPI__IN_FACTOR] = arguments->pointers[GPI__ROW_FACTOR];
+  own.operands = operands;
+  own.operand_scales = scales;
+  own.operand_amax = &arguments->pointers[GPI__AMAX_AUX]; /* AUX is the first */
+  (void)gpi__host_formula_over(problem, &flags.placed, &own, given, NULL);
+  if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+    gpi__host_sum_operand(problem, arguments);
+}
+
+/* A product with its formula, or its flags. */
+static gemmepi_status gpi__host_product(const gpi__problem *problem, const gpi__arguments *arguments,
   const gemmepi_allocator *allocator) {
-  return gpi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
+  if (GPI__FORMULA(problem))
+    return gpi__host_formula_over(problem, &problem->formula->placed, arguments, NULL, allocator);
+  gpi__host_flags(problem, arguments, NULL);
+  return GEMMEPI_OK;
 }
 
 /* The product of one group alone, of so many positions. */
@@ -20843,10 +20913,9 @@ static gemmepi_status gpi__host_rows_of(const gpi__problem *problem, const gpi__
     gpi__placed_formula placed = problem->formula->placed;
     placed.rows = problem->m;
     placed.items = 1;
-    return gpi__host_formula_over(problem, &placed, arguments, allocator);
+    return gpi__host_formula_over(problem, &placed, arguments, NULL, allocator);
   }
-  (void)allocator;
-  gpi__host_product(problem, arguments, NULL);
+  gpi__host_flags(problem, arguments, NULL);
   return GEMMEPI_OK;
 }
 
@@ -21113,15 +21182,6 @@ typedef struct gpi__loops {
   gpi__nest nest;
   int64_t index[GPI__MAX_RANK]; /* where in the nest the next run begins */
 } gpi__loops;
-
-static void gpi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count, const double *values) {
-  int64_t i;
-  if (step == 1)
-    gpi__store_run(dtype, base, first, count, values);
-  else
-    for (i = 0; i < count; i++)
-      gpi__store_run(dtype, base, first + i * step, 1, &values[i]);
-}
 
 static void *gpi__loops_base(const gpi__loops *loops, int t) {
   return (char *)loops->pointers[loops->nest.pointer[t]] + loops->nest.offset[t];
@@ -22472,11 +22532,6 @@ static int64_t gpi__alignment_on_device(const gpi__device_formula *device, int64
 GPI__OPTIMIZE_LITTLE_END
 /* The pointers of an element-wise formula's run, checked. */
 
-/* The operands' places, and y's. */
-static int gpi__next_place(const gpi__formula *formula, int i) {
-  return i + 1 < formula->operand_count || i >= GPI__RESULT ? i + 1 : (int)GPI__RESULT;
-}
-
 static const char *gpi__name_of_formula(const void *owner, const gpi__region *region, char room[128]) {
   return region->place == GPI__RESULT
        ? "args.y"
@@ -22724,7 +22779,7 @@ static gemmepi_status gpi__run_formula_on_host(const gpi__elementwise_formula *o
   arguments.operands = shifted;
   arguments.operand_scales = args->operand_scales;
   arguments.operand_amax = args->operand_amax;
-  return gpi__host_formula_over(NULL, &own->task.placed, &arguments, allocator);
+  return gpi__host_formula_over(NULL, &own->task.placed, &arguments, NULL, allocator);
 }
 #endif
 /* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
@@ -24527,10 +24582,6 @@ static void gpi__explain_sums(gpi__text *text, const gpi__sums *sums) {
 /* A formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh): which it takes, the problem as such a kernel sees it, and
  what it is given. Three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
  leave where it has AUX. */
-
-/* What an epilogue has beside D. */
-enum { GPI__IN_AUX, GPI__IN_RESIDUAL, GPI__IN_BIAS, GPI__IN_BIAS_GRAD, GPI__SLOTS };
-#define GPI__OPERAND_OF_SLOT(slot) (GPI__AUX + (slot)) /* which stand in the same order */
 
 /* An epilogue and its parameter, with the number of the formula's operand in each slot, -1: none. */
 typedef struct gpi__composition {
@@ -32707,10 +32758,7 @@ static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, cons
   const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
   if (lists)
     return gpi__host_grouped(problem, arguments, lists, allocator);
-  if (GPI__FORMULA(problem))
-    return gpi__host_formula_run(problem, arguments, allocator);
-  gpi__host_product(problem, arguments, NULL);
-  return GEMMEPI_OK;
+  return gpi__host_product(problem, arguments, allocator);
 }
 
 /* A or B as its formula makes it: a product without k whose C is what is stored. alpha is -0, so that zeros keep their sign. */
@@ -32739,7 +32787,7 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
   own.alpha = -0.0;
   own.beta = 1;
   own.uses_c = 1;
-  return gpi__host_formula_run(&of, &own, allocator);
+  return gpi__host_product(&of, &own, allocator);
 }
 
 /* The same in F32, of which its scales are found, behind it in memory. */
@@ -39380,7 +39428,7 @@ static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const 
     gpi__host_given given;
     given.view = &step->given;
     given.data = run->sources[step->given_source];
-    gpi__host_product(&step->problem, &arguments, &given);
+    gpi__host_flags(&step->problem, &arguments, &given);
     return GEMMEPI_OK;
   }
   if (layer->base.context->is_host) {

@@ -144,6 +144,7 @@ GPI__OPTIMIZE_LITTLE_END
 #include "shell/shell.h"
 
 #ifndef GEMMEPI_NO_HOST
+#include "problem/epilogue_graph.h"
 #include "host/product.h"
 #include "host/grouped.h"
 #include "host/found_scale.h"

@@ -497,30 +497,49 @@ static double look_up_value(const void *unit, int operand, int64_t index) {
     return bounded->look_up(bounded->tables, operand, index).value;
 }
 
+/* What the host reads: a run of a few units that are all this one. */
+static void read_by_host(const gpi__formula *formula, const bounded_unit *bounded, gpi__run *run) {
+    int node, member, i;
+    run->formula = formula;
+    run->count = 3;
+    run->step = 0;
+    memcpy(run->columns, bounded->column, sizeof run->columns);
+    memcpy(run->indices, bounded->indices, sizeof run->indices);
+    run->scales_d = bounded->scales_d, run->scale_d = bounded->scale_d;
+    run->look_up = look_up_value, run->tables = bounded;
+    for (node = 0; node < formula->node_count; node++)
+        for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
+            for (i = 0; i < run->count; i++) {
+                const gpi__node *n = &formula->nodes[node];
+                gpi__cells *cells = gpi__cells_of(run, node, member);
+                if (n->op == GPI__OP_VALUE)
+                    cells->numbers[i] = bounded->value[member].value;
+                else if (n->op == GPI__OP_OPERAND && n->type == GPI__OF_WHOLE)
+                    cells->whole[i] = bounded->whole[n->place][member];
+                else if (n->op == GPI__OP_OPERAND)
+                    cells->numbers[i] = bounded->operands[n->place][member].value;
+            }
+}
+
 /* The host's own evaluation has the same values. */
 static void host_has_the_same_values(const gpi__formula *formula, const bounded_unit *bounded,
                                      const estimate *values) {
-    double *plain = (double *)malloc(sizeof *plain * (size_t)(formula->parts * (formula->node_count + 1)));
-    gpi__unit unit;
+    double room[GPI__UNITS];
+    gpi__run run;
     int node, member, i;
-    for (i = 0; i < GPI__MOST_PARTS * GPI__FORMULA_OPERANDS; i++)
-        unit.operands[i / GPI__MOST_PARTS][i % GPI__MOST_PARTS] =
-            bounded->operands[i / GPI__MOST_PARTS][i % GPI__MOST_PARTS].value;
-    for (i = 0; i < GPI__MOST_PARTS; i++)
-        unit.value[i] = bounded->value[i].value, unit.column[i] = bounded->column[i];
-    memcpy(unit.whole, bounded->whole, sizeof unit.whole);
-    memcpy(unit.indices, bounded->indices, sizeof unit.indices);
-    unit.scales_d = bounded->scales_d, unit.scale_d = bounded->scale_d;
-    unit.look_up = look_up_value, unit.tables = bounded;
-    gpi__evaluate(formula, &unit, plain);
+    run.values =
+        (gpi__cells *)malloc(sizeof *run.values * (size_t)(formula->parts * (formula->node_count + 1)));
+    read_by_host(formula, bounded, &run);
+    gpi__evaluate(&run);
     for (node = 0; node < formula->node_count; node++)
-        for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++) {
-            double x = plain[formula->parts * node + member],
-                   y = values[formula->parts * node + member].value;
-            CHECK((x == y && !signbit(x) == !signbit(y)) || (x != x && y != y),
-                  "node %d, operation %d: %.17g, not %.17g", node, formula->nodes[node].op, x, y);
-        }
-    free(plain);
+        for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
+            for (i = 0; i < run.count; i++) {
+                double x = gpi__numbers_of(&run, node, member, room)[i],
+                       y = values[formula->parts * node + member].value;
+                CHECK((x == y && !signbit(x) == !signbit(y)) || (x != x && y != y),
+                      "node %d, operation %d: %.17g, not %.17g", node, formula->nodes[node].op, x, y);
+            }
+    free(run.values);
 }
 
 /* Fills in values, formula->parts of each node (of one that has a single member the first). Of an output of the formula its

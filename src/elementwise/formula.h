@@ -154,7 +154,7 @@ static gemmepi_status gpi__run_formula_on_host(const gpi__elementwise_formula *o
     arguments.operands = shifted;
     arguments.operand_scales = args->operand_scales;
     arguments.operand_amax = args->operand_amax;
-    return gpi__host_formula_over(NULL, &own->task.placed, &arguments, allocator);
+    return gpi__host_formula_over(NULL, &own->task.placed, &arguments, NULL, allocator);
 }
 #endif
 

@@ -6,11 +6,6 @@
 #include "../problem/elementwise_formula.h"
 #include "regions.h"
 
-/* The operands' places, and y's. */
-static int gpi__next_place(const gpi__formula *formula, int i) {
-    return i + 1 < formula->operand_count || i >= GPI__RESULT ? i + 1 : (int)GPI__RESULT;
-}
-
 static const char *gpi__name_of_formula(const void *owner, const gpi__region *region, char room[128]) {
     return region->place == GPI__RESULT
                ? "args.y"

@@ -85,8 +85,7 @@ static int gpi__is_position(const gpi__node *node) {
 
 /* What an operation wants of one of its arguments. */
 static int gpi__wanted_as(const gpi__emitter *e, const gpi__node *node, int argument) {
-    if (node->op == GPI__OP_OR || node->op == GPI__OP_AND || node->op == GPI__OP_NOT ||
-        (node->op == GPI__OP_SELECT && argument == 0))
+    if (gpi__is_condition(node, argument))
         return GPI__AS_TRUTH;
     if (gpi__is_exact_comparison(e->formula, node))
         return gpi__is_position(&e->formula->nodes[node->args[1 - argument]]) &&
@@ -391,7 +390,7 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
 static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
     const gpi__formula *f = e->formula;
     int i, member;
-    for (i = 0; i <= GPI__RESULT; i++) {
+    for (i = gpi__next_place(f, -1); i <= GPI__RESULT; i = gpi__next_place(f, i)) {
         const gpi__formula_operand *o = &f->operands[i];
         char name[16] = "d";
         if (!o->output || !o->used)

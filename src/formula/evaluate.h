@@ -1,4 +1,5 @@
-/* A formula on the host: in double, for a unit at a time. tests/formula_bounds.h has how far off the accumulator's type may be. */
+/* A formula on the host: in double, for a run of units at a time, node by node. tests/formula_bounds.h has how far off the accumulator's type may
+   be. */
 #ifndef GEMMEPI_FORMULA_EVALUATE_H
 #define GEMMEPI_FORMULA_EVALUATE_H
 
@@ -7,18 +8,29 @@
 
 #ifndef GEMMEPI_NO_HOST
 
-/* All that a unit reads: of what is WIDE all members, else the first. */
-typedef struct gpi__unit {
-    double value[GPI__MOST_PARTS];
-    double operands[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS];
-    int64_t whole[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS]; /* of inputs in I32 and I64 instead */
-    int64_t indices[GPI__INDICES];                         /* but for the column */
-    int64_t column[GPI__MOST_PARTS];
+#define GPI__UNITS 32 /* units at most */
+
+/* A member of a node in each unit: whole numbers of a node that is OF_WHOLE. */
+typedef union gpi__cells {
+    double numbers[GPI__UNITS];
+    int64_t whole[GPI__UNITS];
+} gpi__cells;
+
+/* What units of one row read whose columns are equally far apart. Values are formula->parts of each node (of one that has a single member only
+   the first): before they are evaluated those of VALUE and OPERAND are there, afterwards all, and those of an output's node are what is
+   rounded once when stored, or goes into the reduction. */
+typedef struct gpi__run {
+    const gpi__formula *formula;
+    int count;
+    gpi__cells *values;
+    int64_t indices[GPI__INDICES]; /* but for the column */
+    int64_t columns[GPI__MOST_PARTS],
+        step;     /* of the first unit, of what is WIDE each member's; and to the next */
     int scales_d; /* D has a scale, by which it is multiplied as it is stored */
     double scale_d;
     double (*look_up)(const void *tables, int operand, int64_t index); /* 0 where there is no such element */
     const void *tables;
-} gpi__unit;
+} gpi__run;
 
 /* >>random numbers: Philox4x32-10, as J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011) */
 
@@ -55,6 +67,15 @@ static double gpi__max_of(double x, double y) {
     return x != x || x > y ? x : y;
 }
 
+/* + - * and -x of results in I32: modulo 2^32. */
+static double gpi__evaluate_whole(int op, double x, double y) {
+    uint32_t a = (uint32_t)gpi__wrap(x), b = (uint32_t)gpi__wrap(y);
+    return gpi__signed(op == GPI__OP_ADD   ? a + b
+                       : op == GPI__OP_SUB ? a - b
+                       : op == GPI__OP_MUL ? a * b
+                                           : 0u - a);
+}
+
 /* x as a dtype stores it. */
 static double gpi__as_stored(int dtype, double x) {
     const gpi__float_format *format = gpi__format_of(dtype);
@@ -79,213 +100,225 @@ static double gpi__round_by_chance(int dtype, double x, double u) {
     return copysign(floor(fabs(x) / unit + u) * unit, x);
 }
 
-/* Of numbers that need not be whole. */
-static double gpi__evaluate_arithmetic(int op, double x, double y, double z) {
-    switch (op) {
-    case GPI__OP_ADD:
-        return x + y;
-    case GPI__OP_SUB:
-        return x - y;
-    case GPI__OP_MUL:
-        return x * y;
-    case GPI__OP_DIV:
-        return x / y;
-    case GPI__OP_FMA:
-        return fma(x, y, z);
-    case GPI__OP_POW:
-        return pow(x, y);
-    case GPI__OP_MIN:
-        return gpi__min_of(x, y);
-    case GPI__OP_MAX:
-        return gpi__max_of(x, y);
-    case GPI__OP_CLAMP:
-        return gpi__min_of(gpi__max_of(x, y), z);
-    default: /* MOD */
-        return fmod(x, y);
-    }
-}
-
-/* Of results in I32: modulo 2^32. */
-static double gpi__evaluate_whole(int op, double x, double y) {
-    uint32_t a = (uint32_t)gpi__wrap(x), b = (uint32_t)gpi__wrap(y), out;
-    switch (op) {
-    case GPI__OP_ADD:
-        out = a + b;
-        break;
-    case GPI__OP_SUB:
-        out = a - b;
-        break;
-    case GPI__OP_MUL:
-        out = a * b;
-        break;
-    default: /* NEG */
-        out = 0u - a;
-    }
-    return gpi__signed(out);
-}
-
 /* >>nodes */
 
-typedef struct gpi__evaluation {
-    const gpi__formula *formula;
-    const gpi__unit *unit;
-    double *values; /* of each node as many as there are parts */
-} gpi__evaluation;
+#define GPI__EACH(value)             \
+    for (i = 0; i < run->count; i++) \
+    out[i] = (value)
+#define GPI__CASE(op, value) \
+    case GPI__OP_##op:       \
+        GPI__EACH(value);    \
+        break
 
-/* A whole number: of the index or the operand, or a part of one. */
-static int64_t gpi__whole_at(const gpi__evaluation *e, int node, int member) {
-    const gpi__node *n = &e->formula->nodes[node];
-    if (n->op == GPI__OP_PART)
-        return gpi__whole_at(e, n->args[0], n->place);
-    if (n->op == GPI__OP_NUMBER)
-        return (int64_t)n->number;
-    if (gpi__members(e->formula, n->width) == 1)
-        member = 0;
-    if (n->type != GPI__OF_WHOLE) /* with results in I32 */
-        return gpi__wrap(e->values[e->formula->parts * node + member]);
-    if (n->op == GPI__OP_OPERAND)
-        return e->unit->whole[n->place][member];
-    return n->place == GPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
+/* The node whose values those of a node's member are, and which member of it: parts, and what joins them, have none of their own. */
+static int gpi__owner_of(const gpi__formula *formula, int node, int *member) {
+    const gpi__node *nodes = formula->nodes;
+    while (nodes[node].op >= GPI__OP_PART) {
+        int is_part = nodes[node].op == GPI__OP_PART, part = is_part ? nodes[node].place : 0;
+        node = is_part ? nodes[node].args[0] : gpi__joined_part(nodes, node, *member);
+        *member = part;
+    }
+    *member = gpi__members(formula, nodes[node].width) > 1 ? *member : 0;
+    return node;
 }
 
-static double gpi__evaluate_comparison(const gpi__evaluation *e, const gpi__node *n, int member) {
-    int64_t x = gpi__whole_at(e, n->args[0], member), y = gpi__whole_at(e, n->args[1], member);
-    double out = 0;
-    gpi__fold_truth(n->op, x < y ? -1 : x > y, 0, &out);
-    return out;
+static gpi__cells *gpi__cells_of(const gpi__run *run, int node, int member) {
+    node = gpi__owner_of(run->formula, node, &member);
+    return &run->values[run->formula->parts * node + member];
+}
+
+/* A node's values as the accumulator has them: those that are whole numbers in `room`. */
+static const double *gpi__numbers_of(const gpi__run *run, int node, int member, double *room) {
+    const gpi__cells *cells = gpi__cells_of(run, node, member);
+    int i, of_whole = run->formula->accumulator == GEMMEPI_I32;
+    if (run->formula->nodes[gpi__owner_of(run->formula, node, &member)].type != GPI__OF_WHOLE)
+        return cells->numbers;
+    for (i = 0; i < run->count; i++)
+        room[i] = of_whole ? gpi__signed((uint32_t)(uint64_t)cells->whole[i]) : (double)cells->whole[i];
+    return room;
+}
+
+/* And as whole numbers, exactly: of what is whole, or the accumulator is I32. */
+static const int64_t *gpi__wholes_of(const gpi__run *run, int node, int member, int64_t *room) {
+    const gpi__cells *cells = gpi__cells_of(run, node, member);
+    const gpi__node *n = &run->formula->nodes[gpi__owner_of(run->formula, node, &member)];
+    int i;
+    if (n->type == GPI__OF_WHOLE)
+        return cells->whole;
+    for (i = 0; i < run->count; i++)
+        room[i] = n->op == GPI__OP_NUMBER ? (int64_t)n->number : gpi__wrap(cells->numbers[i]);
+    return room;
+}
+
+/* An argument of a node; a condition by all bits of a whole number. One that is not there is 0. */
+static const double *gpi__argument(const gpi__run *run, const gpi__node *n, int a, int member, double *room) {
+    static const double none[GPI__UNITS] = {0};
+    int node = n->args[a], i;
+    if (node < 0)
+        return none;
+    if (!gpi__is_condition(n, a) || run->formula->nodes[node].type != GPI__OF_WHOLE)
+        return gpi__numbers_of(run, node, member, room);
+    for (i = 0; i < run->count; i++)
+        room[i] = gpi__cells_of(run, node, member)->whole[i] != 0;
+    return room;
 }
 
 /* Of the formula's text, as the accumulator holds it. */
-static double gpi__evaluate_number(const gpi__evaluation *e, double number) {
-    if (e->formula->accumulator == GEMMEPI_I32)
+static double gpi__evaluate_number(const gpi__formula *formula, double number) {
+    if (formula->accumulator == GEMMEPI_I32)
         return gpi__wrap(number);
-    return e->formula->accumulator == GEMMEPI_F32 && fabs(number) < GPI__ROUNDS_TO_INFINITY
+    return formula->accumulator == GEMMEPI_F32 && fabs(number) < GPI__ROUNDS_TO_INFINITY
                ? (double)(float)number
                : number;
 }
 
-static double gpi__evaluate_leaf(const gpi__evaluation *e, int node, int member) {
-    const gpi__node *n = &e->formula->nodes[node];
-    int64_t whole;
-    if (n->op == GPI__OP_NUMBER)
-        return gpi__evaluate_number(e, n->number);
-    if (n->op == GPI__OP_VALUE)
-        return e->unit->value[member];
-    if (n->type != GPI__OF_WHOLE)
-        return e->unit->operands[n->place][member];
-    whole = gpi__whole_at(e, node, member);
-    return e->formula->accumulator == GEMMEPI_I32 ? gpi__signed((uint32_t)(uint64_t)whole) : (double)whole;
+static void gpi__evaluate_leaf(const gpi__run *run, const gpi__node *n, int member, gpi__cells *to) {
+    int i;
+    for (i = 0; i < run->count && n->op == GPI__OP_NUMBER; i++)
+        to->numbers[i] = gpi__evaluate_number(run->formula, n->number);
+    for (i = 0; i < run->count && n->op == GPI__OP_INDEX; i++)
+        to->whole[i] =
+            n->place == GPI__INDEX_COLUMN ? run->columns[member] + i * run->step : run->indices[n->place];
 }
 
-/* The member of an argument that one of a node is made of. */
-static int gpi__member_of_argument(const gpi__formula *formula, const gpi__node *n, int node, int member) {
-    if (n->op == GPI__OP_PART)
-        return n->place;
-    return gpi__members(formula, formula->nodes[node].width) == 1 ? 0 : member;
+/* What whole numbers are compared or read by. 0: it is another operation. */
+static int gpi__evaluate_exactly(const gpi__run *run, const gpi__node *n, int member, double *out) {
+    int64_t room[2][GPI__UNITS];
+    const int64_t *x, *y;
+    int i, compares = gpi__is_exact_comparison(run->formula, n);
+    if (!compares && n->op != GPI__OP_LOOK_UP)
+        return 0;
+    x = gpi__wholes_of(run, n->args[0], member, room[0]);
+    y = compares ? gpi__wholes_of(run, n->args[1], member, room[1]) : x;
+    for (i = 0; i < run->count; i++)
+        if (compares)
+            gpi__fold_truth(n->op, x[i] < y[i] ? -1 : x[i] > y[i], 0, &out[i]);
+        else
+            out[i] = run->look_up(run->tables, n->place, x[i]);
+    return 1;
 }
 
-static double gpi__argument(const gpi__evaluation *e, const gpi__node *n, int a, int member) {
-    int node = n->args[a];
-    return node < 0
-               ? 0
-               : e->values[e->formula->parts * node + gpi__member_of_argument(e->formula, n, node, member)];
-}
-
-/* Of a whole number whether it is not 0, of all its bits. */
-static double gpi__truth_of(const gpi__evaluation *e, const gpi__node *n, int a, int member) {
-    int node = n->args[a];
-    return node >= 0 && e->formula->nodes[node].type == GPI__OF_WHOLE ? gpi__whole_at(e, node, member) != 0
-                                                                      : gpi__argument(e, n, a, member);
-}
-
-/* The random number of uniform() and stochastic(). */
-static double gpi__evaluate_draw(const gpi__evaluation *e, const gpi__node *n, int member) {
-    int64_t row = e->unit->indices[GPI__INDEX_ROW], column = e->unit->column[member];
-    int exchanged = e->formula->exchanged, at = gpi__seed_argument(n->op);
-    return gpi__uniform(gpi__whole_at(e, n->args[at], 0),
-                        (uint32_t)(uint64_t)gpi__whole_at(e, n->args[at + 1], 0), exchanged ? row : column,
-                        exchanged ? column : row, e->unit->indices[GPI__INDEX_ITEM]);
-}
-
-/* What D stands for once it has stored x. */
-static double gpi__evaluate_rounded(const gpi__evaluation *e, double x) {
-    double scale = e->unit->scale_d;
-    return e->unit->scales_d ? gpi__as_stored(e->formula->d, x * scale) / scale
-                             : gpi__as_stored(e->formula->d, x);
-}
-
-static double gpi__evaluate_activation(const gpi__node *n, double x, double parameter) {
-    uint32_t code = (uint32_t)gpi__activations[n->place].code;
-    return n->op == GPI__OP_DERIVE ? gpi__times_derivative(code, parameter, 1, x)
-                                   : gpi__activate(code, parameter, x);
-}
-
-static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node *n, int member) {
-    double x = gpi__argument(e, n, 0, member), y = gpi__argument(e, n, 1, member), out = 0;
-    if (gpi__is_exact_comparison(e->formula, n))
-        return gpi__evaluate_comparison(e, n, member);
-    if (e->formula->accumulator == GEMMEPI_I32 && n->op >= GPI__OP_ADD && n->op <= GPI__OP_NEG)
-        return gpi__evaluate_whole(n->op, x, y);
-    switch (n->op) {
-    case GPI__OP_SELECT:
-        return gpi__argument(e, n, gpi__truth_of(e, n, 0, member) != 0 ? 1 : 2, member);
-    case GPI__OP_OR:
-    case GPI__OP_AND:
-    case GPI__OP_NOT:
-        gpi__fold_truth(n->op, gpi__truth_of(e, n, 0, member), gpi__truth_of(e, n, 1, member), &out);
-        return out;
-    case GPI__OP_NEG:
-        return -x;
-    case GPI__OP_ABS:
-        return fabs(x);
-    case GPI__OP_ISNAN:
-        return x != x;
-    case GPI__OP_ROUNDED:
-        return gpi__evaluate_rounded(e, x);
-    case GPI__OP_UNIFORM:
-        return gpi__evaluate_draw(e, n, member);
-    case GPI__OP_STOCHASTIC:
-        return gpi__round_by_chance(n->place, x, gpi__evaluate_draw(e, n, member));
-    case GPI__OP_LOOK_UP:
-        return e->unit->look_up(e->unit->tables, n->place, gpi__whole_at(e, n->args[0], member));
-    case GPI__OP_ACTIVATE:
-    case GPI__OP_DERIVE:
-        return gpi__evaluate_activation(n, x, y);
-    case GPI__OP_JOIN:
-        return member > n->place ? y : x;
-    case GPI__OP_PART:
-        return x;
-    default:
-        if (gpi__fold_truth(n->op, x, y, &out))
-            return out;
-        return gpi__operation_of(n->op)->host
-                   ? gpi__operation_of(n->op)->host(x)
-                   : gpi__evaluate_arithmetic(n->op, x, y, gpi__argument(e, n, 2, member));
+/* The random numbers of uniform() and stochastic(). */
+static void gpi__evaluate_draw(const gpi__run *run, const gpi__node *n, int member, const double *x,
+                               double *out) {
+    int i, exchanged = run->formula->exchanged, at = gpi__seed_argument(n->op);
+    int64_t row = run->indices[GPI__INDEX_ROW], room[2][GPI__UNITS];
+    const int64_t *seeds = gpi__wholes_of(run, n->args[at], 0, room[0]);
+    const int64_t *streams = gpi__wholes_of(run, n->args[at + 1], 0, room[1]);
+    for (i = 0; i < run->count; i++) {
+        int64_t column = run->columns[member] + i * run->step;
+        double u = gpi__uniform(seeds[i], (uint32_t)(uint64_t)streams[i], exchanged ? row : column,
+                                exchanged ? column : row, run->indices[GPI__INDEX_ITEM]);
+        out[i] = n->op == GPI__OP_STOCHASTIC ? gpi__round_by_chance(n->place, x[i], u) : u;
     }
 }
 
-/* Fills in values, formula->parts of each node (of one that has a single member only the first is written). Of an output of the formula its
-   values are those of its node: what is rounded once when stored, or goes into the reduction. */
-static void gpi__evaluate(const gpi__formula *formula, const gpi__unit *unit, double *values) {
-    gpi__evaluation e;
-    int node, member;
-    e.formula = formula;
-    e.unit = unit;
-    e.values = values;
-    for (node = 0; node < formula->node_count; node++)
-        for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
-            values[formula->parts * node + member] =
-                formula->nodes[node].op < GPI__LEAVES
-                    ? gpi__evaluate_leaf(&e, node, member)
-                    : gpi__evaluate_operation(&e, &formula->nodes[node], member);
+/* What D stands for once it has stored x. */
+static double gpi__evaluate_rounded(const gpi__run *run, double x) {
+    return run->scales_d ? gpi__as_stored(run->formula->d, x * run->scale_d) / run->scale_d
+                         : gpi__as_stored(run->formula->d, x);
 }
 
-/* Of an output (a place among formula.operands) in a unit. */
-static double gpi__output_value(const gpi__formula *formula, const double *values, int output, int member) {
-    int node = formula->operands[output].node;
-    return values[formula->parts * node +
-                  (gpi__members(formula, formula->nodes[node].width) > 1 ? member : 0)];
+/* Parameters that are no argument stand in the node. */
+static void gpi__evaluate_activation(const gpi__run *run, const gpi__node *n, const double *x,
+                                     const double *y, const double *z, double *out) {
+    uint32_t code = (uint32_t)gpi__activations[n->place].code;
+    double p = n->number;
+    int i, given = n->args[1] >= 0;
+    if (n->op == GPI__OP_ACTIVATE && code == GEMMEPI_RELU)
+        GPI__EACH(gpi__max_of(x[i], 0));
+    else if (n->op == GPI__OP_ACTIVATE)
+        GPI__EACH(gpi__activate(code, given ? y[i] : p, x[i]));
+    else if (n->op == GPI__OP_DERIVE)
+        GPI__EACH(gpi__times_derivative(code, given ? y[i] : p, 1, x[i]));
+    else if (n->op == GPI__OP_GATE)
+        GPI__EACH(gpi__times_activation(code, p, x[i], y[i]));
+    else if (n->args[2] < 0)
+        GPI__EACH(gpi__times_derivative(code, p, x[i], y[i]));
+    else
+        GPI__EACH(gpi__gate_gradient(code, p, x[i], z[i], y[i]));
 }
+
+/* Of numbers that need not be whole. */
+static void gpi__evaluate_arithmetic(const gpi__run *run, const gpi__node *n, int member,
+                                     const double *const *args, double *out) {
+    const double *x = args[0], *y = args[1], *z = args[2];
+    double (*of_one)(double) = gpi__operation_of(n->op)->host;
+    int i;
+    switch (n->op) {
+        GPI__CASE(SELECT, x[i] != 0 ? y[i] : z[i]);
+        GPI__CASE(ADD, x[i] + y[i]);
+        GPI__CASE(SUB, x[i] - y[i]);
+        GPI__CASE(MUL, x[i] * y[i]);
+        GPI__CASE(DIV, x[i] / y[i]);
+        GPI__CASE(NEG, -x[i]);
+        GPI__CASE(ABS, fabs(x[i]));
+        GPI__CASE(FMA, fma(x[i], y[i], z[i]));
+        GPI__CASE(POW, pow(x[i], y[i]));
+        GPI__CASE(MIN, gpi__min_of(x[i], y[i]));
+        GPI__CASE(MAX, gpi__max_of(x[i], y[i]));
+        GPI__CASE(CLAMP, gpi__min_of(gpi__max_of(x[i], y[i]), z[i]));
+        GPI__CASE(MOD, fmod(x[i], y[i]));
+        GPI__CASE(ISNAN, x[i] != x[i]);
+        GPI__CASE(ROUNDED, gpi__evaluate_rounded(run, x[i]));
+    case GPI__OP_UNIFORM:
+    case GPI__OP_STOCHASTIC:
+        gpi__evaluate_draw(run, n, member, x, out);
+        break;
+    case GPI__OP_ACTIVATE:
+    case GPI__OP_DERIVE:
+    case GPI__OP_GATE:
+    case GPI__OP_GRADIENT:
+        gpi__evaluate_activation(run, n, x, y, z, out);
+        break;
+    default:
+        for (i = 0; i < run->count; i++)
+            if (!gpi__fold_truth(n->op, x[i], y[i], &out[i]))
+                out[i] = of_one(x[i]);
+    }
+}
+
+static void gpi__evaluate_node(const gpi__run *run, const gpi__node *n, int member, gpi__cells *to) {
+    double room[3][GPI__UNITS], *out = to->numbers;
+    const double *args[3];
+    int i, a;
+    if (n->op < GPI__LEAVES)
+        gpi__evaluate_leaf(run, n, member, to);
+    if (n->op < GPI__LEAVES || gpi__evaluate_exactly(run, n, member, out))
+        return;
+    for (a = 0; a < 3; a++)
+        args[a] = gpi__argument(run, n, a, member, room[a]);
+    if (run->formula->accumulator == GEMMEPI_I32 && n->op >= GPI__OP_ADD && n->op <= GPI__OP_NEG)
+        GPI__EACH(gpi__evaluate_whole(n->op, args[0][i], args[1][i]));
+    else
+        gpi__evaluate_arithmetic(run, n, member, args, out);
+}
+
+/* What does not change along columns is computed once. */
+static void gpi__evaluate(const gpi__run *run) {
+    const gpi__formula *formula = run->formula;
+    gpi__run first = *run;
+    int node, member, i;
+    first.count = 1;
+    for (node = 0; node < formula->node_count; node++) {
+        const gpi__node *n = &formula->nodes[node];
+        gpi__cells *to = &run->values[formula->parts * node];
+        if (n->op >= GPI__OP_PART)
+            continue;
+        for (member = 0; member < gpi__members(formula, n->width); member++)
+            gpi__evaluate_node(n->width == GPI__ANY ? &first : run, n, member, &to[member]);
+        for (i = 1; i < run->count && n->width == GPI__ANY; i++)
+            memcpy(&to->whole[i], &to->whole[0], sizeof to->whole[0]);
+    }
+}
+
+/* Of an output (a place among formula.operands). */
+static const double *gpi__output_values(const gpi__run *run, int output, int member, double *room) {
+    return gpi__numbers_of(run, run->formula->operands[output].node, member, room);
+}
+
+#undef GPI__EACH
+#undef GPI__CASE
 #endif
 
 #endif

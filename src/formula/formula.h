@@ -55,11 +55,22 @@ static int gpi__members(const gpi__formula *formula, int width) {
     return formula->has_halves && width == GPI__WIDE ? formula->parts : 1;
 }
 
+/* The operands' places, and D's. */
+static int gpi__next_place(const gpi__formula *formula, int i) {
+    return i + 1 < formula->operand_count || i >= GPI__RESULT ? i + 1 : (int)GPI__RESULT;
+}
+
 /* How many columns something of a gemmepi_width has where n is so many. */
 static int64_t gpi__columns_of_width(const gpi__formula *formula, int64_t n, int width) {
     return width == GEMMEPI_WIDTH_HALF     ? n / formula->parts
            : width == GEMMEPI_WIDTH_DOUBLE ? n * formula->parts
                                            : n;
+}
+
+/* Whether an argument is a condition. */
+static int gpi__is_condition(const gpi__node *node, int argument) {
+    return node->op == GPI__OP_OR || node->op == GPI__OP_AND || node->op == GPI__OP_NOT ||
+           (node->op == GPI__OP_SELECT && argument == 0);
 }
 
 static int gpi__is_exact_comparison(const gpi__formula *formula, const gpi__node *node) {

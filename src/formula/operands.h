@@ -64,8 +64,7 @@ static int gpi__index_called(const char *at, size_t length) {
 
 /* Whether an op has one name, that of its row. */
 static int gpi__is_plain_function(int op) {
-    return gpi__operation_of(op)->precedence == 9 && op < GPI__OP_PART && op != GPI__OP_ACTIVATE &&
-           op != GPI__OP_DERIVE;
+    return gpi__operation_of(op)->precedence == 9 && op < GPI__OP_ACTIVATE;
 }
 
 /* A function that is no activation; -1: none. Of parts *row is that of gpi__part_names. */

@@ -66,6 +66,8 @@
     X(LOOK_UP, "[]",      1, 1, 9, GPI__WHOLE_TOO, NULL, NULL, 0, 0, 10, "0", NULL, NULL) /* node.place: the table */         \
     X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL)                               \
     X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL)                                 \
+    X(GATE,    "",        2, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x times the activation of y; node.number: its parameter */ \
+    X(GRADIENT, "",       2, 3, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x, times the derivative at y, times z */ \
     X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
     X(JOIN,    "parts",   2, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
 /* clang-format on */

@@ -55,16 +55,6 @@ typedef struct gpi__loops {
     int64_t index[GPI__MAX_RANK]; /* where in the nest the next run begins */
 } gpi__loops;
 
-static void gpi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
-                               const double *values) {
-    int64_t i;
-    if (step == 1)
-        gpi__store_run(dtype, base, first, count, values);
-    else
-        for (i = 0; i < count; i++)
-            gpi__store_run(dtype, base, first + i * step, 1, &values[i]);
-}
-
 static void *gpi__loops_base(const gpi__loops *loops, int t) {
     return (char *)loops->pointers[loops->nest.pointer[t]] + loops->nest.offset[t];
 }

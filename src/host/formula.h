@@ -1,10 +1,9 @@
-/* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
-   in double, each output rounded once. Nothing is as large as a matrix or a row. Column reductions have a walk of their own, ahead of the
-   one that writes what is read in place. */
+/* Epilogues in plain C, formulas as well as what flags say, and formulas over tensors: v, if there is one, then the graph in double, a run of units
+   at a time, each output rounded once. Nothing is as large as a matrix or a row. */
 #ifndef GEMMEPI_HOST_FORMULA_H
 #define GEMMEPI_HOST_FORMULA_H
 
-#include "../formula/evaluate.h"
+#include "../problem/epilogue_graph.h"
 #include "../problem/formula_arguments.h"
 #include "product.h"
 
@@ -16,30 +15,30 @@ typedef struct gpi__reduced {
     int has_any;
 } gpi__reduced;
 
+/* Where a finished product lies, if it is not to be made. */
+typedef struct gpi__host_given {
+    const gpi__view *view;
+    const void *data;
+} gpi__host_given;
+
 typedef struct gpi__host_formula {
-    const gpi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
+    const gpi__problem *problem; /* NULL: there is no v, and D has no amax */
     const gpi__arguments *arguments;
+    const gpi__host_given *given; /* NULL: the product is made */
     const gpi__formula *formula;
     const gpi__placed_formula *placed;
-    int by_columns;       /* this walk is for reductions of columns, which the other leaves out */
-    int64_t first, units; /* of the block: units, and how many */
-    int64_t column,
-        slots; /* v's: where the block's begin; above 1: each part has its own tile, 1: they follow one another */
+    unsigned kinds; /* bits: of the outputs that this walk makes */
+    int64_t first;  /* the first unit of the run */
+    int spread;     /* v's members lie next to each other, in as many tiles; else each has its own tile */
     gpi__host_tile tile;
-    gpi__unit unit;
+    gpi__run run;
     double amax[GPI__FORMULA_OPERANDS + 1];
     uint8_t has_amax[GPI__FORMULA_OPERANDS + 1];
     double (*v)[GPI__HOST_TILE][GPI__HOST_TILE]; /* a tile of each part */
     gpi__reduced *cells; /* of each output: by rows of a tile, or by columns of all parts' */
-    double *values;      /* of each node as many as there are parts */
 } gpi__host_formula;
 
 /* >>which columns belong to a unit */
-
-/* Whether v has several members. */
-static int gpi__v_is_wide(const gpi__formula *formula) {
-    return gpi__members(formula, formula->n_width) > 1;
-}
 
 static int64_t gpi__units_of(const gpi__placed_formula *placed) {
     return placed->columns / gpi__members(placed->formula, placed->formula->n_width);
@@ -60,28 +59,30 @@ static int64_t gpi__column_of(const gpi__placed_formula *placed, int64_t unit, i
                : unit;
 }
 
-/* The column of an operand that has so many members. */
-static int64_t gpi__column_among(const gpi__placed_formula *placed, int members, int64_t unit, int member) {
-    return members > 1 ? gpi__column_of(placed, unit, member) : unit;
+/* The run of units from `first` on whose columns are equally far apart; of 0 behind the last. */
+static void gpi__start_units(gpi__host_formula *h, int64_t first) {
+    int64_t half = gpi__half_of(h->placed),
+            count = gpi__smaller(gpi__units_of(h->placed) - first, GPI__UNITS);
+    int member, has_halves = h->formula->has_halves;
+    if (has_halves && half > 1)
+        count = gpi__smaller(count, half - first % half);
+    h->first = first;
+    h->run.count = (int)count;
+    h->run.step = has_halves && half == 1 ? h->formula->parts : 1;
+    h->spread = h->run.step > 1 && gpi__members(h->formula, h->formula->n_width) > 1;
+    for (member = 0; member < gpi__members(h->formula, GPI__WIDE); member++)
+        h->run.columns[member] = gpi__column_of(h->placed, first, member);
 }
 
-/* The block of units from `first` on: at most a tile of each part, or as many that follow one another. */
-static void gpi__start_units(gpi__host_formula *h, int64_t first) {
-    int64_t half = gpi__half_of(h->placed), left = gpi__units_of(h->placed) - first;
-    h->first = first;
-    h->slots = 1;
-    h->units = gpi__smaller(left, GPI__HOST_TILE);
-    h->column = first;
-    if (!h->formula->has_halves)
-        return;
-    if (half <= GPI__HOST_TILE) /* whole groups */
-        h->units = gpi__smaller(left, GPI__HOST_TILE / half * half);
-    else
-        h->units = gpi__smaller(h->units, half - first % half);
-    if (!gpi__v_is_wide(h->formula))
-        return;
-    h->slots = half <= GPI__HOST_TILE ? 1 : h->formula->parts;
-    h->column = gpi__column_of(h->placed, first, 0);
+/* Of something with so many members: the column of one in the run's first unit, and how far they are apart. */
+typedef struct gpi__host_columns {
+    int64_t first, step;
+} gpi__host_columns;
+
+static gpi__host_columns gpi__columns_of_run(const gpi__host_formula *h, int members, int member) {
+    gpi__host_columns columns = {members > 1 ? h->run.columns[member] : h->first,
+                                 members > 1 ? h->run.step : 1};
+    return columns;
 }
 
 /* >>reading */
@@ -120,14 +121,19 @@ static int64_t gpi__place_of(const gpi__host_formula *h, int o, int64_t item, in
 }
 
 static double gpi__scale_of_operand(const gpi__host_formula *h, int o) {
-    return h->placed->operands[o].scale ? (double)h->arguments->operand_scales[o][0] : 1;
+    const gpi__placed_operand *place = &h->placed->operands[o];
+    const void *scales = !place->scale      ? NULL
+                         : o == GPI__RESULT ? h->arguments->pointers[GPI__SCALE_D]
+                                            : (const void *)h->arguments->operand_scales[o];
+    return scales ? (double)((const float *)scales)[h->run.indices[GPI__INDEX_ITEM] * place->scale_stride]
+                  : 1;
 }
 
-/* table[index] of the unit. */
+/* table[index] of the run's row. */
 static double gpi__look_up_on_host(const void *tables, int o, int64_t index) {
     const gpi__host_formula *h = (const gpi__host_formula *)tables;
     const gpi__formula_operand *operand = &h->formula->operands[o];
-    const int64_t *indices = h->unit.indices;
+    const int64_t *indices = h->run.indices;
     double value;
     int64_t row = operand->kind == GEMMEPI_PER_ROW ? index : indices[GPI__INDEX_ROW];
     if (index < 0 || index >= gpi__table_length(h->placed, o))
@@ -137,80 +143,98 @@ static double gpi__look_up_on_host(const void *tables, int o, int64_t index) {
     return value * gpi__scale_of_operand(h, o);
 }
 
-static void gpi__read_into_unit(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t unit,
-                                int member) {
-    const gpi__formula_operand *operand = &h->formula->operands[o];
-    int64_t at = gpi__place_of(h, o, item, row, gpi__column_among(h->placed, operand->members, unit, member));
-    const void *base = h->arguments->operands[o];
-    double *value = &h->unit.operands[o][member];
-    if (operand->kind == GEMMEPI_NUMBER)
-        *value = h->formula->accumulator == GEMMEPI_F32
-                     ? (double)(float)h->arguments->numbers[o] /* as kernels */
-                     : h->arguments->numbers[o];
-    else if (operand->dtype == GEMMEPI_I64)
-        h->unit.whole[o][member] = ((const int64_t *)base)[at];
-    else if (operand->dtype == GEMMEPI_I32)
-        h->unit.whole[o][member] = ((const int32_t *)base)[at];
-    else
-        gpi__load_run(operand->dtype, base, at, 1, 1, value);
-    if (h->placed->operands[o].scale)
-        *value *= gpi__scale_of_operand(h, o);
-}
-
-static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
-    int o, member, two = gpi__v_is_wide(h->formula);
-    int64_t column, at;
-    h->unit.scales_d = h->problem && h->placed->operands[GPI__RESULT].scale;
-    if (h->unit.scales_d)
-        h->unit.scale_d = gpi__host_scale(h->problem, h->arguments, GPI__D, item);
-    h->unit.indices[GPI__INDEX_ROW] = row;
-    h->unit.indices[GPI__INDEX_ITEM] = item;
-    for (member = 0; member < gpi__members(h->formula, GPI__WIDE); member++) {
-        h->unit.column[member] = column = gpi__column_of(h->placed, unit, member);
-        at = (two ? column : unit) - h->column;
-        h->unit.value[member] = h->slots > 1 ? h->v[member][r][unit - h->first]
-                                             : h->v[at / GPI__HOST_TILE][r][at % GPI__HOST_TILE];
+static void gpi__read_run(const gpi__host_formula *h, const gpi__node *n, gpi__host_columns columns,
+                          gpi__cells *to) {
+    int o = n->place, dtype = h->formula->operands[o].dtype, i;
+    int is_number = h->formula->operands[o].kind == GEMMEPI_NUMBER; /* on the host, in F64 */
+    int64_t item = h->run.indices[GPI__INDEX_ITEM], row = h->run.indices[GPI__INDEX_ROW];
+    int64_t at = gpi__place_of(h, o, item, row, columns.first);
+    int64_t step = gpi__place_of(h, o, item, row, columns.first + columns.step) - at;
+    int is_line = !h->placed->operands[o].column_period && n->type != GPI__OF_WHOLE;
+    const void *base = is_number ? &h->arguments->numbers[o] : h->arguments->operands[o];
+    if (is_line)
+        gpi__load_run(dtype, base, at, step, h->run.count, to->numbers);
+    for (i = 0; i < h->run.count && !is_line; i++) {
+        at = gpi__place_of(h, o, item, row, columns.first + i * columns.step);
+        if (n->type != GPI__OF_WHOLE)
+            gpi__load_run(dtype, base, at, 1, 1, &to->numbers[i]);
+        else
+            to->whole[i] = dtype == GEMMEPI_I64 ? ((const int64_t *)base)[at] : ((const int32_t *)base)[at];
     }
-    for (o = 0; o < h->formula->operand_count; o++)
-        for (member = 0; member < h->formula->operands[o].members; member++)
-            if (!h->formula->operands[o].output && h->formula->operands[o].used & GPI__BY_PLACE)
-                gpi__read_into_unit(h, o, item, row, unit, member);
+    for (i = 0; i < h->run.count && h->placed->operands[o].scale; i++)
+        to->numbers[i] *= gpi__scale_of_operand(h, o);
+    for (i = 0; i < h->run.count && is_number && h->formula->accumulator == GEMMEPI_F32; i++)
+        to->numbers[i] = (double)(float)to->numbers[i]; /* as kernels */
 }
 
-/* v of the block's columns, of `rows` rows. */
-static void gpi__fill_tile(gpi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
-    int64_t parts = gpi__members(h->formula, h->formula->n_width), r;
-    int64_t columns = h->slots == 1 ? parts * h->units : h->units;
+static void gpi__fill_value(const gpi__host_formula *h, int64_t r, int member, gpi__cells *to) {
+    int i;
+    if (!h->spread)
+        memcpy(to->numbers, h->v[member][r], sizeof to->numbers);
+    for (i = 0; i < h->run.count && h->spread; i++, member += (int)h->run.step)
+        to->numbers[i] = h->v[member / GPI__HOST_TILE][r][member % GPI__HOST_TILE];
+}
+
+/* What the run reads; r: the row in the tile. */
+static void gpi__fill_run(gpi__host_formula *h, int64_t r) {
+    const gpi__formula *f = h->formula;
+    int node, member;
+    for (node = 0; node < f->node_count; node++) {
+        const gpi__node *n = &f->nodes[node];
+        for (member = 0; member < gpi__members(f, n->width) && n->op < GPI__LEAVES; member++) {
+            gpi__cells *to = gpi__cells_of(&h->run, node, member);
+            if (n->op == GPI__OP_VALUE)
+                gpi__fill_value(h, r, member, to);
+            else if (n->op == GPI__OP_OPERAND)
+                gpi__read_run(h, n, gpi__columns_of_run(h, f->operands[n->place].members, member), to);
+        }
+    }
+}
+
+/* v of the run's columns, of `rows` rows. */
+static void gpi__fill_tile(gpi__host_formula *h, int64_t row, int64_t rows) {
+    int parts = gpi__members(h->formula, h->formula->n_width), slot;
+    const gpi__view *given = h->given ? h->given->view : NULL;
     gpi__host_place at;
-    int slot;
+    int64_t r;
+    at.item = h->run.indices[GPI__INDEX_ITEM];
     for (slot = 0; slot < parts && h->formula->reads_value; slot++) {
-        at.item = item;
         at.row = row;
-        at.column =
-            h->slots > 1 ? gpi__column_of(h->placed, h->first, slot) : h->column + slot * GPI__HOST_TILE;
-        at.count = h->slots > 1 ? columns : columns - slot * GPI__HOST_TILE;
+        at.column = gpi__columns_of_run(h, parts, h->spread ? 0 : slot).first;
+        at.count = h->run.count;
+        if (h->spread) {
+            at.column += slot * GPI__HOST_TILE;
+            at.count = gpi__smaller(parts * at.count - slot * GPI__HOST_TILE, GPI__HOST_TILE);
+        }
         if (at.count <= 0)
             continue;
-        at.count = gpi__smaller(at.count, GPI__HOST_TILE);
-        gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->v[slot]);
-        for (r = 0; r < rows; r++, at.row++)
-            gpi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->v[slot][r]);
+        if (!given)
+            gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->v[slot]);
+        for (r = 0; r < rows; r++, at.row++) {
+            if (given)
+                gpi__load_run(given->dtype, h->given->data, gpi__index_of(given, at.item, at.row, at.column),
+                              1, at.count, h->v[slot][r]);
+            gpi__host_finish_product(h->problem, h->arguments, at, h->v[slot][r]);
+        }
     }
 }
 
 /* >>writing */
 
-static void gpi__write_output(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
-                              double value) {
-    int is_d = o == GPI__RESULT, dtype = h->formula->operands[o].dtype;
-    double scale = !is_d         ? gpi__scale_of_operand(h, o)
-                   : !h->problem ? 1
-                                 : gpi__host_scale(h->problem, h->arguments, GPI__D, item);
-    double scaled = h->placed->operands[o].scale ? value * scale : value;
-    void *base = is_d ? h->arguments->pointers[GPI__D] : h->arguments->operands[o];
-    gpi__host_amax(&h->amax[o], 1, &value);
+/* `count` values of an output. */
+static void gpi__write_output(gpi__host_formula *h, int o, int64_t row, gpi__host_columns columns, int count,
+                              const double *values) {
+    int64_t item = h->run.indices[GPI__INDEX_ITEM], at = gpi__place_of(h, o, item, row, columns.first);
+    int64_t step = count > 1 ? gpi__place_of(h, o, item, row, columns.first + columns.step) - at : 1;
+    double scale = gpi__scale_of_operand(h, o), scaled[GPI__UNITS];
+    int i;
+    gpi__host_amax(&h->amax[o], count, values);
     h->has_amax[o] = 1;
-    gpi__store_run(dtype, base, gpi__place_of(h, o, item, row, column), 1, &scaled);
+    for (i = 0; i < count && h->placed->operands[o].scale; i++)
+        scaled[i] = values[i] * scale;
+    gpi__store_strided(h->formula->operands[o].dtype,
+                       o == GPI__RESULT ? h->arguments->pointers[GPI__D] : h->arguments->operands[o], at,
+                       step, count, h->placed->operands[o].scale ? scaled : values);
 }
 
 static void gpi__reduce(gpi__reduced *cell, int op, double x, int64_t place) {
@@ -239,15 +263,15 @@ static void gpi__reduce(gpi__reduced *cell, int op, double x, int64_t place) {
 }
 
 /* Writes a reduction of an output, which starts anew. */
-static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
-                               gpi__reduced *cell) {
+static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t row, int64_t column, gpi__reduced *cell) {
+    gpi__host_columns columns = {column, 1};
     const gpi__formula_operand *operand = &h->formula->operands[o];
     int op = (int)gpi__reductions[operand->reduction].op;
     int negates = gpi__reductions[operand->reduction].of_negatives;
     double value = cell->has_any ? cell->most : -HUGE_VAL, there;
     if (operand->accumulate) {
-        gpi__load_run(operand->dtype, h->arguments->operands[o], gpi__place_of(h, o, item, row, column), 1, 1,
-                      &there);
+        gpi__load_run(operand->dtype, h->arguments->operands[o],
+                      gpi__place_of(h, o, h->run.indices[GPI__INDEX_ITEM], row, column), 1, 1, &there);
         gpi__add_to(&cell->sum, there);
     }
     if (op == GPI__REDUCE_SUM)
@@ -256,164 +280,219 @@ static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_
         value = (double)cell->place;
     else if (op == GPI__REDUCE_LOGSUMEXP && value - value == 0)
         value += log(gpi__total_of(&cell->sum));
-    gpi__write_output(h, o, item, row, column, negates ? -value : value);
+    value = negates ? -value : value;
+    gpi__write_output(h, o, row, columns, 1, &value);
     memset(cell, 0, sizeof *cell);
 }
 
-/* Writes a group's reduction once its last column has gone in: columns of a member come in order. */
-static void gpi__finish_group(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
-                              gpi__reduced *cell) {
-    if ((column + 1) % h->formula->operands[o].group == 0)
-        gpi__write_reduced(h, o, item, row, column, cell);
-}
-
-/* The reduction's kind of an output that this walk makes, or 0; of no reduction FULL. */
+/* The kind of an output that this walk makes, or 0; FULL: of no reduction. */
 static int gpi__made_here(const gpi__host_formula *h, int o) {
     const gpi__formula_operand *operand = &h->formula->operands[o];
-    return operand->output && operand->used && (operand->kind == GEMMEPI_PER_COLUMN) == h->by_columns
-               ? (int)operand->kind
-               : 0;
+    return operand->output && operand->used && h->kinds >> operand->kind & 1 ? (int)operand->kind : 0;
 }
 
 static gpi__reduced *gpi__cell(const gpi__host_formula *h, int o, int64_t i) {
     return &h->cells[o * gpi__members(h->formula, GPI__WIDE) * GPI__HOST_TILE + i];
 }
 
-/* What a unit's outputs become; r: the row in the tile. */
-static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
-    int o, member;
-    for (o = 0; o <= GPI__RESULT; o++) {
-        const gpi__formula_operand *operand = &h->formula->operands[o];
-        int kind = gpi__made_here(h, o);
-        for (member = 0; member < operand->members && kind; member++) {
-            double value = gpi__output_value(h->formula, h->values, o, member);
-            int64_t column = gpi__column_among(h->placed, operand->members, unit, member);
-            const gpi__reduction *reduction = &gpi__reductions[operand->reduction];
-            int64_t cell = kind == GEMMEPI_PER_ROW      ? r
-                           : kind == GEMMEPI_BLOCKED    ? member * GPI__HOST_TILE + r
-                           : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + unit - h->first
-                                                        : 0;
-            if (kind == GEMMEPI_FULL)
-                gpi__write_output(h, o, item, row, column, value);
-            else
-                gpi__reduce(gpi__cell(h, o, cell), (int)reduction->op,
-                            reduction->of_negatives ? -value : value, kind == GEMMEPI_PER_ROW ? column : row);
-            if (kind == GEMMEPI_BLOCKED)
-                gpi__finish_group(h, o, item, row, column, gpi__cell(h, o, cell));
+/* The run's values of an output go into its reduction, unit by unit; r: the row in the tile. A group's is written once its last column has gone
+   in: columns of a member come in order. */
+static void gpi__reduce_run(gpi__host_formula *h, int o, int64_t row, int64_t r) {
+    const gpi__formula_operand *operand = &h->formula->operands[o];
+    const gpi__reduction *of = &gpi__reductions[operand->reduction];
+    gpi__reduced *cells = gpi__cell(h, o, 0);
+    gpi__host_columns columns[GPI__MOST_PARTS];
+    double room[GPI__MOST_PARTS][GPI__UNITS];
+    const double *values[GPI__MOST_PARTS];
+    int kind = operand->kind, member, i;
+    for (member = 0; member < operand->members; member++) {
+        columns[member] = gpi__columns_of_run(h, operand->members, member);
+        values[member] = gpi__output_values(&h->run, o, member, room[member]);
+    }
+    for (i = 0; i < h->run.count; i++)
+        for (member = 0; member < operand->members; member++) {
+            int64_t column = columns[member].first + i * columns[member].step;
+            gpi__reduced *cell = cells + (kind == GEMMEPI_PER_ROW      ? r
+                                          : kind == GEMMEPI_BLOCKED    ? member * GPI__HOST_TILE + r
+                                          : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + i
+                                                                       : 0);
+            gpi__reduce(cell, (int)of->op, of->of_negatives ? -values[member][i] : values[member][i],
+                        kind == GEMMEPI_PER_ROW ? column : row);
+            if (kind == GEMMEPI_BLOCKED && (column + 1) % operand->group == 0)
+                gpi__write_reduced(h, o, row, column, cell);
         }
+}
+
+static void gpi__finish_run(gpi__host_formula *h, int64_t row, int64_t r) {
+    double room[GPI__UNITS];
+    int o, member;
+    for (o = gpi__next_place(h->formula, -1); o <= GPI__RESULT; o = gpi__next_place(h->formula, o)) {
+        int kind = gpi__made_here(h, o), members = h->formula->operands[o].members;
+        for (member = 0; member < members && kind == GEMMEPI_FULL; member++)
+            gpi__write_output(h, o, row, gpi__columns_of_run(h, members, member), h->run.count,
+                              gpi__output_values(&h->run, o, member, room));
+        if (kind && kind != GEMMEPI_FULL)
+            gpi__reduce_run(h, o, row, r);
     }
 }
 
 /* Reductions of that kind, which are finished: of the rows from `row` on, of the block's columns, or of all. */
-static void gpi__finish_kind(gpi__host_formula *h, int kind, int64_t item, int64_t row, int64_t rows) {
+static void gpi__finish_kind(gpi__host_formula *h, int kind, int64_t row, int64_t rows) {
+    int64_t item = h->run.indices[GPI__INDEX_ITEM], i;
     int o, member;
-    int64_t i;
     for (o = 0; o < h->formula->operand_count; o++) {
         const gpi__formula_operand *operand = &h->formula->operands[o];
         if (gpi__made_here(h, o) != kind ||
             (kind != GEMMEPI_PER_ROW && !h->placed->operands[o].batch_stride && item + 1 < h->placed->items))
             continue;
         for (i = 0; i < rows && kind != GEMMEPI_PER_COLUMN; i++)
-            gpi__write_reduced(h, o, item, row + i, 0, gpi__cell(h, o, i));
-        for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++)
-            for (i = 0; i < h->units; i++)
-                gpi__write_reduced(h, o, item, 0,
-                                   gpi__column_among(h->placed, operand->members, h->first + i, member),
+            gpi__write_reduced(h, o, row + i, 0, gpi__cell(h, o, i));
+        for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++) {
+            gpi__host_columns columns = gpi__columns_of_run(h, operand->members, member);
+            for (i = 0; i < h->run.count; i++)
+                gpi__write_reduced(h, o, 0, columns.first + i * columns.step,
                                    gpi__cell(h, o, member * GPI__HOST_TILE + i));
+        }
     }
 }
 
 /* >>walks */
 
-static void gpi__walk_block(gpi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
-    int64_t r, u;
-    gpi__fill_tile(h, item, row, rows);
-    for (r = 0; r < rows; r++)
-        for (u = h->first; u < h->first + h->units; u++) {
-            gpi__fill_unit(h, item, row + r, r, u);
-            gpi__evaluate(h->formula, &h->unit, h->values);
-            gpi__load_unit(h, item, row + r, r, u);
-        }
+static void gpi__start_item(gpi__host_formula *h, int64_t item) {
+    h->run.indices[GPI__INDEX_ITEM] = item;
+    h->run.scales_d = h->placed->operands[GPI__RESULT].scale;
+    h->run.scale_d = gpi__scale_of_operand(h, GPI__RESULT);
 }
 
-/* All but reductions of columns. */
+static void gpi__walk_block(gpi__host_formula *h, int64_t row, int64_t rows) {
+    int64_t r;
+    gpi__fill_tile(h, row, rows);
+    for (r = 0; r < rows; r++) {
+        h->run.indices[GPI__INDEX_ROW] = row + r;
+        gpi__fill_run(h, r);
+        gpi__evaluate(&h->run);
+        gpi__finish_run(h, row + r, r);
+    }
+}
+
 static void gpi__walk_rows(gpi__host_formula *h) {
     int64_t item, row, rows;
     for (item = 0; item < h->placed->items; item++) {
+        gpi__start_item(h, item);
         for (row = 0; row < h->placed->rows; row += rows) {
             rows = gpi__smaller(h->placed->rows - row, GPI__HOST_TILE);
-            for (gpi__start_units(h, 0); h->units > 0; gpi__start_units(h, h->first + h->units))
-                gpi__walk_block(h, item, row, rows);
-            gpi__finish_kind(h, GEMMEPI_PER_ROW, item, row, rows);
+            for (gpi__start_units(h, 0); h->run.count > 0; gpi__start_units(h, h->first + h->run.count))
+                gpi__walk_block(h, row, rows);
+            gpi__finish_kind(h, GEMMEPI_PER_ROW, row, rows);
         }
-        gpi__finish_kind(h, GEMMEPI_SCALAR, item, 0, 1);
+        gpi__finish_kind(h, GEMMEPI_SCALAR, 0, 1);
     }
 }
 
 static void gpi__walk_columns(gpi__host_formula *h) {
     int64_t item, row, rows;
-    for (gpi__start_units(h, 0); h->units > 0; gpi__start_units(h, h->first + h->units))
+    for (gpi__start_units(h, 0); h->run.count > 0; gpi__start_units(h, h->first + h->run.count))
         for (item = 0; item < h->placed->items; item++) {
+            gpi__start_item(h, item);
             for (row = 0; row < h->placed->rows; row += rows) {
                 rows = gpi__smaller(h->placed->rows - row, GPI__HOST_TILE);
-                gpi__walk_block(h, item, row, rows);
+                gpi__walk_block(h, row, rows);
             }
-            gpi__finish_kind(h, GEMMEPI_PER_COLUMN, item, 0, 0);
+            gpi__finish_kind(h, GEMMEPI_PER_COLUMN, 0, 0);
         }
 }
 
-/* Whether there are outputs of that kind, or, if it is 0, of others. */
-static int gpi__has_outputs(const gpi__formula *formula, int of_columns) {
+/* Bits: the kinds of outputs. */
+static unsigned gpi__output_kinds(const gpi__formula *formula) {
+    unsigned kinds = 0;
     int o;
     for (o = 0; o <= GPI__RESULT; o++)
-        if (formula->operands[o].output && formula->operands[o].used &&
-            (formula->operands[o].kind == GEMMEPI_PER_COLUMN) == of_columns)
-            return 1;
-    return 0;
+        if (formula->operands[o].output && formula->operands[o].used)
+            kinds |= 1u << formula->operands[o].kind;
+    return kinds;
 }
+
+/* Reductions of columns want a walk of their own where there are others: ahead of the one that writes what is read in place. */
+static void gpi__walk_kinds(gpi__host_formula *h) {
+    unsigned kinds = gpi__output_kinds(h->formula), by_rows = kinds & ~(1u << GEMMEPI_PER_COLUMN);
+    int by_columns = !(by_rows & ~(1u << GEMMEPI_FULL));
+    h->kinds = by_columns ? kinds : kinds & ~by_rows;
+    if (h->kinds)
+        gpi__walk_columns(h);
+    h->kinds = by_rows;
+    if (!by_columns)
+        gpi__walk_rows(h);
+}
+
+/* What a walk needs of memory beside itself: on the stack, unless it is more. */
+#define GPI__HOST_ROOM 6144
 
 /* problem NULL: without v. Of arguments D's pointer, and all of the formula. */
 static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const gpi__placed_formula *placed,
-                                             const gpi__arguments *arguments,
+                                             const gpi__arguments *arguments, const gpi__host_given *given,
                                              const gemmepi_allocator *allocator) {
     size_t parts = (size_t)gpi__members(placed->formula, GPI__WIDE);
     size_t cells = parts * GPI__HOST_TILE * (size_t)placed->formula->operand_count;
     size_t values = (size_t)placed->formula->parts * (size_t)placed->formula->node_count;
-    gpi__host_formula *h = (gpi__host_formula *)gpi__new(
-        allocator, sizeof *h + parts * sizeof *h->v + cells * sizeof *h->cells + values * sizeof *h->values);
+    size_t size = parts * sizeof(double[GPI__HOST_TILE][GPI__HOST_TILE]) + cells * sizeof(gpi__reduced) +
+                  values * sizeof(gpi__cells);
+    double room[GPI__HOST_ROOM];
+    void *more = size > sizeof room ? gpi__new(allocator, size) : NULL;
+    gpi__host_formula h;
     int o;
-    if (!h)
+    if (size > sizeof room && !more)
         return GEMMEPI_OUT_OF_MEMORY;
-    h->v = (double(*)[GPI__HOST_TILE][GPI__HOST_TILE])(void *)(h + 1);
-    h->cells = (gpi__reduced *)(void *)(h->v + parts);
-    h->values = (double *)(void *)(h->cells + cells);
-    h->problem = problem;
-    h->arguments = arguments;
-    h->placed = placed;
-    h->formula = placed->formula;
-    h->unit.look_up = gpi__look_up_on_host;
-    h->unit.tables = h;
-    h->unit.indices[GPI__INDEX_ROWS] = placed->rows;
-    h->unit.indices[GPI__INDEX_COLUMNS] = gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
-    h->unit.indices[GPI__INDEX_DEPTH] = placed->depth;
-    h->by_columns = 1;
-    if (gpi__has_outputs(h->formula, 1))
-        gpi__walk_columns(h);
-    h->by_columns = 0;
-    if (gpi__has_outputs(h->formula, 0))
-        gpi__walk_rows(h);
-    for (o = 0; o < h->formula->operand_count; o++)
-        if (placed->operands[o].amax && h->has_amax[o])
-            gpi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
-    if (problem && h->has_amax[GPI__RESULT])
-        gpi__host_store_amax(problem, arguments, GPI__AMAX_D, h->amax[GPI__RESULT]);
-    gpi__delete(allocator, h);
+    memset(&h, 0, sizeof h);
+    h.v = (double(*)[GPI__HOST_TILE][GPI__HOST_TILE])(more ? more : (void *)room);
+    h.cells = (gpi__reduced *)(void *)(h.v + parts);
+    memset(h.cells, 0, cells * sizeof *h.cells);
+    h.run.values = (gpi__cells *)(void *)(h.cells + cells);
+    h.problem = problem;
+    h.arguments = arguments;
+    h.given = given;
+    h.placed = placed;
+    h.run.formula = h.formula = placed->formula;
+    h.run.look_up = gpi__look_up_on_host;
+    h.run.tables = &h;
+    h.run.indices[GPI__INDEX_ROWS] = placed->rows;
+    h.run.indices[GPI__INDEX_COLUMNS] = gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
+    h.run.indices[GPI__INDEX_DEPTH] = placed->depth;
+    gpi__walk_kinds(&h);
+    for (o = 0; o < h.formula->operand_count; o++)
+        if (placed->operands[o].amax && h.has_amax[o])
+            gpi__store_run(placed->operands[o].amax, arguments->operand_amax[o], 0, 1, &h.amax[o]);
+    if (problem && h.has_amax[GPI__RESULT])
+        gpi__host_store_amax(problem, arguments, GPI__AMAX_D, h.amax[GPI__RESULT]);
+    gpi__delete(allocator, more);
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__host_formula_run(const gpi__problem *problem, const gpi__arguments *arguments,
-                                            const gemmepi_allocator *allocator) {
-    return gpi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
+/* A product with what its flags say, or that over a product that is given; there is always room. */
+static void gpi__host_flags(const gpi__problem *problem, const gpi__arguments *arguments,
+                            const gpi__host_given *given) {
+    const float *scales[] = {(const float *)arguments->pointers[GPI__SCALE_AUX],
+                             (const float *)arguments->pointers[GPI__SCALE_RESIDUAL]};
+    void *operands[GPI__SLOTS + 1];
+    gpi__arguments own = *arguments;
+    gpi__flags_formula flags;
+    gpi__formula_of_flags(problem, &flags);
+    memcpy(operands, &arguments->pointers[GPI__AUX], GPI__SLOTS * sizeof operands[0]);
+    operands[GPI__IN_FACTOR] = arguments->pointers[GPI__ROW_FACTOR];
+    own.operands = operands;
+    own.operand_scales = scales;
+    own.operand_amax = &arguments->pointers[GPI__AMAX_AUX]; /* AUX is the first */
+    (void)gpi__host_formula_over(problem, &flags.placed, &own, given, NULL);
+    if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        gpi__host_sum_operand(problem, arguments);
+}
+
+/* A product with its formula, or its flags. */
+static gemmepi_status gpi__host_product(const gpi__problem *problem, const gpi__arguments *arguments,
+                                        const gemmepi_allocator *allocator) {
+    if (GPI__FORMULA(problem))
+        return gpi__host_formula_over(problem, &problem->formula->placed, arguments, NULL, allocator);
+    gpi__host_flags(problem, arguments, NULL);
+    return GEMMEPI_OK;
 }
 
 #endif

@@ -120,10 +120,9 @@ static gemmepi_status gpi__host_rows_of(const gpi__problem *problem, const gpi__
         gpi__placed_formula placed = problem->formula->placed;
         placed.rows = problem->m;
         placed.items = 1;
-        return gpi__host_formula_over(problem, &placed, arguments, allocator);
+        return gpi__host_formula_over(problem, &placed, arguments, NULL, allocator);
     }
-    (void)allocator;
-    gpi__host_product(problem, arguments, NULL);
+    gpi__host_flags(problem, arguments, NULL);
     return GEMMEPI_OK;
 }
 

@@ -2,8 +2,8 @@
 #ifndef GEMMEPI_HOST_PRODUCT_H
 #define GEMMEPI_HOST_PRODUCT_H
 
+#include "../formula/evaluate.h"
 #include "../problem/arguments.h"
-#include "../numbers/convert.h"
 
 /* A tile of 32 x 32 results over 64 steps of k keeps all blocks (48 KB of doubles) near the first-level cache
    and off the heap. */
@@ -11,10 +11,8 @@
 #define GPI__HOST_DEPTH 64
 
 typedef struct gpi__host_tile {
-    double v[2][GPI__HOST_TILE][GPI__HOST_TILE]; /* of both halves with GATED, else the first */
     double a[GPI__HOST_TILE][GPI__HOST_DEPTH];
     double b[GPI__HOST_DEPTH][GPI__HOST_TILE];
-    double amax_d, amax_aux; /* of all tiles so far */
 } gpi__host_tile;
 
 /* `count` elements of a row of one item, from (row, column) on; of A and B row is the outer index, A's row or B's column, and
@@ -22,12 +20,6 @@ typedef struct gpi__host_tile {
 typedef struct gpi__host_place {
     int64_t item, row, column, count;
 } gpi__host_place;
-
-/* The same columns of half 0 or 1. */
-static gpi__host_place gpi__host_in_half(const gpi__problem *problem, gpi__host_place at, int half) {
-    at.column += half * gpi__half_columns(problem);
-    return at;
-}
 
 static int64_t gpi__smaller(int64_t x, int64_t y) {
     return x < y ? x : y;
@@ -89,7 +81,7 @@ static void gpi__host_multiply(const gpi__problem *problem, const gpi__arguments
                                double v[][GPI__HOST_TILE]) {
     gpi__host_place a = at, b = at;
     int64_t k, r, s;
-    memset(v, 0, sizeof tile->v[0]);
+    memset(v, 0, sizeof(double[GPI__HOST_TILE][GPI__HOST_TILE]));
     memset(tile->b, 0, sizeof tile->b);
     b.row = at.column;
     for (k = 0; k < problem->k; k += GPI__HOST_DEPTH) {
@@ -108,33 +100,23 @@ static void gpi__host_multiply(const gpi__problem *problem, const gpi__arguments
     }
 }
 
-/* The scale of C, D, AUX or the residual. */
+/* The number by which a row or column of the sums, or an element of C or D, is multiplied. */
 static double gpi__host_scale(const gpi__problem *problem, const gpi__arguments *arguments, int operand,
-                              int64_t item) {
-    return problem->views[operand].scale ? gpi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
+                              int64_t item, int64_t outer) {
+    int mode = problem->views[operand].scale;
+    return mode == GEMMEPI_SCALE_TENSOR || mode == GEMMEPI_SCALE_OUTER
+               ? gpi__scale_at(problem, arguments, operand, item, outer, 0)
+               : 1;
 }
 
-/* Of a matrix or vector, scaled. */
-static void gpi__host_load(const gpi__problem *problem, const gpi__arguments *arguments, int operand,
-                           gpi__host_place at, double *out) {
-    const gpi__view *view = &problem->views[operand];
-    int64_t c;
-    gpi__load_run(view->dtype, arguments->pointers[operand], gpi__index_of(view, at.item, at.row, at.column),
-                  1, at.count, out);
-    if (operand <= GPI__RESIDUAL && view->scale)
-        for (c = 0; c < at.count; c++)
-            out[c] *= gpi__host_scale(problem, arguments, operand, at.item);
-}
-
-static void gpi__host_store(const gpi__problem *problem, const gpi__arguments *arguments, int operand,
-                            gpi__host_place at, const double *v) {
-    const gpi__view *view = &problem->views[operand];
-    double scale = gpi__host_scale(problem, arguments, operand, at.item), scaled[GPI__HOST_TILE];
-    int64_t c;
-    for (c = 0; c < at.count; c++)
-        scaled[c] = v[c] * scale;
-    gpi__store_run(view->dtype, arguments->pointers[operand], gpi__index_of(view, at.item, at.row, at.column),
-                   at.count, view->scale ? scaled : v);
+static void gpi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
+                               const double *values) {
+    int64_t i;
+    if (step == 1)
+        gpi__store_run(dtype, base, first, count, values);
+    else
+        for (i = 0; i < count; i++)
+            gpi__store_run(dtype, base, first + i * step, 1, &values[i]);
 }
 
 /* The largest |v| so far; NaN stays. */
@@ -145,153 +127,25 @@ static void gpi__host_amax(double *amax, int64_t columns, const double *v) {
             *amax = fabs(v[c]);
 }
 
-static void gpi__host_store_mask(const gpi__view *aux, unsigned char *mask, gpi__host_place at,
-                                 const double *v) {
-    int64_t c;
-    for (c = 0; c < at.count; c++) {
-        int64_t bit = gpi__index_of(aux, at.item, at.row, at.column + c);
-        unsigned char *byte = &mask[bit / 8], one = (unsigned char)(1u << (bit % 8));
-        *byte = (unsigned char)(v[c] > 0 ? *byte | one : *byte & ~one);
-    }
-}
-
-/* The mask's bits as 1 and 0. */
-static void gpi__host_load_mask(const gpi__view *aux, const unsigned char *mask, gpi__host_place at,
-                                double *out) {
-    int64_t c;
-    for (c = 0; c < at.count; c++) {
-        int64_t bit = gpi__index_of(aux, at.item, at.row, at.column + c);
-        out[c] = mask[bit / 8] >> (bit % 8) & 1;
-    }
-}
-
-/* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
-   with GATED of the same columns of both halves. */
-static void gpi__host_backward(const gpi__problem *problem, const gpi__arguments *arguments,
-                               gpi__host_place at, double *first, double *second) {
-    uint32_t activation = gpi__activation(problem->epilogue);
-    int gated = gpi__has(problem, GEMMEPI_GATED), upstream = gpi__has(problem, GEMMEPI_UPSTREAM);
-    int gate_first = gpi__has(problem, GEMMEPI_GATE_FIRST);
-    double aux[2][GPI__HOST_TILE] = {{0}};
-    int64_t c;
-    if (problem->views[GPI__AUX].bits == 1)
-        gpi__host_load_mask(&problem->views[GPI__AUX], (const unsigned char *)arguments->pointers[GPI__AUX],
-                            at, aux[0]); /* 1 is as good as any pre-activation above 0 */
-    else
-        gpi__host_load(problem, arguments, GPI__AUX, at, aux[0]);
-    if (gated && !upstream)
-        gpi__host_load(problem, arguments, GPI__AUX, gpi__host_in_half(problem, at, 1), aux[1]);
-    for (c = 0; c < at.count; c++) {
-        double dy = upstream ? aux[0][c] : first[c];
-        double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
-        double value = gate_first ? q : p, gate = gate_first ? p : q;
-        double *to_value = gate_first ? second : first, *to_gate = gate_first ? first : second;
-        if (gated) {
-            to_value[c] = gpi__times_activation(activation, problem->parameter, dy, gate);
-            to_gate[c] = gpi__gate_gradient(activation, problem->parameter, dy, value, gate);
-        } else {
-            first[c] = gpi__times_derivative(activation, problem->parameter, dy, p);
-        }
-    }
-}
-
-/* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
-static void gpi__host_multiply_by(const gpi__problem *problem, double factor, int64_t columns, double *v) {
-    int64_t c;
-    for (c = 0; c < columns; c++)
-        v[c] = problem->accumulator == GEMMEPI_I32
-                   ? (double)gpi__signed((uint32_t)gpi__wrap(v[c]) * (uint32_t)gpi__wrap(factor))
-                   : v[c] * factor;
-}
-
-static void gpi__host_add(const gpi__problem *problem, const double *other, int64_t columns, double *v) {
-    int64_t c;
-    for (c = 0; c < columns; c++)
-        v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gpi__wrap(v[c] + other[c]) : v[c] + other[c];
-}
-
-/* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
-static void gpi__host_scale_sums(const gpi__problem *problem, const gpi__arguments *arguments,
-                                 gpi__host_place at, double *v) {
-    int scale_a = problem->views[GPI__A].scale, scale_b = problem->views[GPI__B].scale;
-    int64_t c;
-    for (c = 0; c < at.count; c++) {
-        if (scale_a == GEMMEPI_SCALE_TENSOR || scale_a == GEMMEPI_SCALE_OUTER)
-            v[c] *= gpi__scale_at(problem, arguments, GPI__A, at.item, at.row, 0);
-        if (scale_b == GEMMEPI_SCALE_TENSOR || scale_b == GEMMEPI_SCALE_OUTER)
-            v[c] *= gpi__scale_at(problem, arguments, GPI__B, at.item, at.column + c, 0);
-    }
-}
-
-/* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
+/* From the bare sums, of I8 exact up to here, to v: with the scales that are factors of the whole sum, alpha and C, modulo 2^32 where the result
+   is in I32. */
 static void gpi__host_finish_product(const gpi__problem *problem, const gpi__arguments *arguments,
-                                     gpi__host_tile *tile, gpi__host_place at, double *v) {
-    double other[GPI__HOST_TILE];
-    gpi__host_scale_sums(problem, arguments, at, v);
-    gpi__host_multiply_by(problem, arguments->alpha, at.count, v);
-    if (arguments->uses_c && arguments->beta != 0) {
-        gpi__host_load(problem, arguments, GPI__C, at, other);
-        gpi__host_multiply_by(problem, arguments->beta, at.count, other);
-        gpi__host_add(problem, other, at.count, v);
-    }
-    if (gpi__has(problem, GEMMEPI_BIAS)) {
-        gpi__host_place bias = at;
-        bias.row = 0;
-        gpi__host_load(problem, arguments, GPI__BIAS, bias, other);
-        gpi__host_add(problem, other, at.count, v);
-    }
-    if (!gpi__has(problem, GEMMEPI_AUX))
-        return;
-    gpi__host_amax(&tile->amax_aux, at.count, v);
-    if (problem->views[GPI__AUX].bits == 1)
-        gpi__host_store_mask(&problem->views[GPI__AUX], (unsigned char *)arguments->pointers[GPI__AUX], at,
-                             v);
-    else
-        gpi__host_store(problem, arguments, GPI__AUX, at, v);
-}
-
-/* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
-static void gpi__host_forward(const gpi__problem *problem, int64_t columns, double *first, double *second) {
-    uint32_t activation = gpi__activation(problem->epilogue);
-    int gate_first = gpi__has(problem, GEMMEPI_GATE_FIRST);
-    int64_t c;
-    for (c = 0; c < columns; c++) {
-        double value = gate_first ? second[c] : first[c], gate = gate_first ? first[c] : second[c];
-        if (!gpi__has(problem, GEMMEPI_GATED)) {
-            first[c] = gpi__activate(activation, problem->parameter, first[c]);
-        } else if (problem->accumulator == GEMMEPI_I32) {
-            gpi__host_multiply_by(problem, gpi__activate(activation, 0, gate), 1, &value);
-            first[c] = value;
-        } else {
-            first[c] = gpi__times_activation(activation, problem->parameter, value, gate);
-        }
-    }
-}
-
-/* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
-   D stores comes out. */
-static void gpi__host_epilogue(const gpi__problem *problem, const gpi__arguments *arguments,
-                               gpi__host_tile *tile, gpi__host_place at, double *const v[2]) {
-    double other[GPI__HOST_TILE];
-    int half;
-    for (half = 0; half < gpi__halves_in(problem); half++)
-        gpi__host_finish_product(problem, arguments, tile, gpi__host_in_half(problem, at, half), v[half]);
-    if (gpi__has(problem, GEMMEPI_BACKWARD))
-        gpi__host_backward(problem, arguments, at, v[0], v[1]);
-    else
-        gpi__host_forward(problem, at.count, v[0], v[1]);
-    for (half = 0; half < gpi__halves_out(problem); half++) {
-        if (gpi__has_operand(problem, GPI__ROW_FACTOR)) {
-            gpi__host_place factor = at; /* [m], one for the row */
-            factor.row = 0, factor.column = at.row, factor.count = 1;
-            gpi__host_load(problem, arguments, GPI__ROW_FACTOR, factor, other);
-            gpi__host_multiply_by(problem, other[0], at.count, v[half]);
-        }
-        if (gpi__has(problem, GEMMEPI_RESIDUAL)) {
-            gpi__host_load(problem, arguments, GPI__RESIDUAL, gpi__host_in_half(problem, at, half), other);
-            gpi__host_add(problem, other, at.count, v[half]);
-        }
-        gpi__host_amax(&tile->amax_d, at.count, v[half]);
+                                     gpi__host_place at, double *v) {
+    const gpi__view *view = &problem->views[GPI__C];
+    double beta = arguments->uses_c ? arguments->beta : 0, other[GPI__HOST_TILE] = {0};
+    double scale = gpi__host_scale(problem, arguments, GPI__A, at.item, at.row);
+    double scale_c = beta != 0 ? gpi__host_scale(problem, arguments, GPI__C, at.item, 0) : 1;
+    int64_t i;
+    if (beta != 0)
+        gpi__load_run(view->dtype, arguments->pointers[GPI__C],
+                      gpi__index_of(view, at.item, at.row, at.column), 1, at.count, other);
+    for (i = 0; i < at.count; i++) {
+        v[i] = v[i] * scale * gpi__host_scale(problem, arguments, GPI__B, at.item, at.column + i);
+        if (problem->accumulator == GEMMEPI_I32)
+            v[i] = gpi__evaluate_whole(GPI__OP_ADD, gpi__evaluate_whole(GPI__OP_MUL, v[i], arguments->alpha),
+                                       gpi__evaluate_whole(GPI__OP_MUL, other[i], beta));
+        else
+            v[i] = beta != 0 ? v[i] * arguments->alpha + other[i] * scale_c * beta : v[i] * arguments->alpha;
     }
 }
 
@@ -310,58 +164,6 @@ static void gpi__add_to(gpi__sum *sum, double term) {
 
 static double gpi__total_of(const gpi__sum *sum) {
     return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
-}
-
-/* bias_grad (+)= sums, which start anew */
-static void gpi__host_store_sums(const gpi__problem *problem, const gpi__arguments *arguments,
-                                 gpi__host_place at, gpi__sum *sums) {
-    const gpi__view *view = &problem->views[GPI__BIAS_GRAD];
-    void *bias_grad = arguments->pointers[GPI__BIAS_GRAD];
-    double values[GPI__HOST_TILE] = {0};
-    int64_t first = gpi__index_of(view, at.item, 0, at.column), c;
-    if (gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD))
-        gpi__load_run(view->dtype, bias_grad, first, 1, at.count, values);
-    for (c = 0; c < at.count; c++) {
-        gpi__add_to(&sums[c], values[c]);
-        values[c] = gpi__total_of(&sums[c]);
-    }
-    gpi__store_run(view->dtype, bias_grad, first, at.count, values);
-    memset(sums, 0, (size_t)at.count * sizeof *sums);
-}
-
-/* Where a finished product lies, if it is not to be made. */
-typedef struct gpi__host_given {
-    const gpi__view *view;
-    const void *data;
-} gpi__host_given;
-
-/* A tile of D from `at` on, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
-static void gpi__host_tile_of(const gpi__problem *problem, const gpi__arguments *arguments,
-                              const gpi__host_given *given, gpi__host_tile *tile, gpi__host_place at,
-                              gpi__sum sums[2][GPI__HOST_TILE]) {
-    int64_t rows = gpi__smaller(problem->m - at.row, GPI__HOST_TILE), r, c;
-    int half;
-    for (half = 0; half < gpi__halves_in(problem); half++) {
-        gpi__host_place from = gpi__host_in_half(problem, at, half);
-        if (!given)
-            gpi__host_multiply(problem, arguments, tile, from, rows, tile->v[half]);
-        for (r = 0; given && r < rows; r++)
-            gpi__load_run(given->view->dtype, given->data,
-                          gpi__index_of(given->view, from.item, from.row + r, from.column), 1, from.count,
-                          tile->v[half][r]);
-    }
-    for (r = 0; r < rows; r++, at.row++) {
-        double *v[2];
-        v[0] = tile->v[0][r];
-        v[1] = tile->v[1][r];
-        gpi__host_epilogue(problem, arguments, tile, at, v);
-        for (half = 0; half < gpi__halves_out(problem); half++) {
-            for (c = 0; c < at.count && gpi__has(problem, GEMMEPI_BGRAD); c++)
-                gpi__add_to(&sums[half][c], v[half][c]);
-            if (!(problem->flags & GPI__ONLY_SUMS))
-                gpi__host_store(problem, arguments, GPI__D, gpi__host_in_half(problem, at, half), v[half]);
-        }
-    }
 }
 
 /* sum += the sum over k of row `outer` of op(A) or column `outer` of op(B) */
@@ -383,17 +185,23 @@ static void gpi__host_sum_line(const gpi__problem *problem, const gpi__arguments
 /* bias_grad (+)= sums over k of op(A)'s rows or op(B)'s columns */
 static void gpi__host_sum_operand(const gpi__problem *problem, const gpi__arguments *arguments) {
     int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
-    int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0;
-    int64_t length = problem->views[GPI__BIAS_GRAD].length;
-    gpi__host_place at;
+    const gpi__view *view = &problem->views[GPI__BIAS_GRAD];
+    void *to = arguments->pointers[GPI__BIAS_GRAD];
     gpi__sum sum = {0, 0};
-    at.row = 0;
-    at.count = 1;
-    for (at.column = 0; at.column < length; at.column++)
-        for (at.item = 0; at.item < problem->batch; at.item++) {
-            gpi__host_sum_line(problem, arguments, operand, at.item, at.column, &sum);
-            if (!shared || at.item + 1 == problem->batch)
-                gpi__host_store_sums(problem, arguments, at, &sum);
+    int64_t i, item;
+    double value;
+    for (i = 0; i < view->length; i++)
+        for (item = 0; item < problem->batch; item++) {
+            gpi__host_sum_line(problem, arguments, operand, item, i, &sum);
+            if (!view->batch_stride && item + 1 < problem->batch)
+                continue;
+            if (gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD)) {
+                gpi__load_run(view->dtype, to, item * view->batch_stride + i, 1, 1, &value);
+                gpi__add_to(&sum, value);
+            }
+            value = gpi__total_of(&sum);
+            gpi__store_run(view->dtype, to, item * view->batch_stride + i, 1, &value);
+            memset(&sum, 0, sizeof sum);
         }
 }
 
@@ -401,35 +209,6 @@ static void gpi__host_store_amax(const gpi__problem *problem, const gpi__argumen
                                  double amax) {
     if (gpi__has_operand(problem, operand))
         gpi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
-}
-
-/* The product, or the epilogue over one that is given. */
-static void gpi__host_product(const gpi__problem *problem, const gpi__arguments *arguments,
-                              const gpi__host_given *given) {
-    int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0, half;
-    int64_t half_columns = gpi__half_columns(problem);
-    gpi__sum sums[2][GPI__HOST_TILE];
-    gpi__host_place at;
-    gpi__host_tile tile;
-    memset(sums, 0, sizeof sums);
-    tile.amax_d = tile.amax_aux = 0;
-    for (at.column = 0; at.column < half_columns; at.column += GPI__HOST_TILE) {
-        at.count = gpi__smaller(half_columns - at.column, GPI__HOST_TILE);
-        for (at.item = 0; at.item < problem->batch; at.item++) {
-            for (at.row = 0; at.row < problem->m; at.row += GPI__HOST_TILE)
-                gpi__host_tile_of(problem, arguments, given, &tile, at, sums);
-            if (!gpi__has(problem, GEMMEPI_BGRAD) || (shared && at.item + 1 < problem->batch))
-                continue;
-            for (half = 0; half < gpi__halves_out(problem); half++)
-                gpi__host_store_sums(problem, arguments, gpi__host_in_half(problem, at, half), sums[half]);
-        }
-    }
-    if (!gpi__is_empty(problem)) {
-        gpi__host_store_amax(problem, arguments, GPI__AMAX_D, tile.amax_d);
-        gpi__host_store_amax(problem, arguments, GPI__AMAX_AUX, tile.amax_aux);
-    }
-    if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
-        gpi__host_sum_operand(problem, arguments);
 }
 
 #endif

@@ -112,7 +112,7 @@ static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const 
         gpi__host_given given;
         given.view = &step->given;
         given.data = run->sources[step->given_source];
-        gpi__host_product(&step->problem, &arguments, &given);
+        gpi__host_flags(&step->problem, &arguments, &given);
         return GEMMEPI_OK;
     }
     if (layer->base.context->is_host) {

@@ -141,6 +141,12 @@ static void gpi__store_4_bits(uint8_t *base, int64_t i, uint32_t code) {
     *byte = (uint8_t)((*byte & 0xf0 >> at) | code << at);
 }
 
+/* And of a mask the other bits. */
+static void gpi__store_bit(uint8_t *base, int64_t i, int is_set) {
+    uint8_t one = (uint8_t)(1 << (i & 7));
+    base[i >> 3] = (uint8_t)(is_set ? base[i >> 3] | one : base[i >> 3] & ~one);
+}
+
 static int32_t gpi__signed(uint32_t bits) {
     int32_t value;
     memcpy(&value, &bits, sizeof value);
@@ -179,6 +185,9 @@ static void gpi__load_run(int dtype, const void *base, int64_t first, int64_t st
             out[i] = gpi__decode_4_bits(dtype, (uint32_t)((const uint8_t *)base)[gpi__byte_of(first)] >>
                                                        gpi__half_byte_of(first) &
                                                    15);
+    else if (dtype == GPI__BIT_OF_MASK)
+        for (i = 0; i < count; i++, first += step)
+            out[i] = ((const uint8_t *)base)[first >> 3] >> (first & 7) & 1;
     else if (dtype == GEMMEPI_E8M0)
         for (i = 0; i < count; i++)
             out[i] = gpi__decode_e8m0(((const uint8_t *)base)[first + i * step]);
@@ -208,6 +217,9 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
     else if (gpi__is_packed(dtype))
         for (i = 0; i < count; i++)
             gpi__store_4_bits((uint8_t *)base, first + i, gpi__encode_4_bits(dtype, values[i]));
+    else if (dtype == GPI__BIT_OF_MASK)
+        for (i = 0; i < count; i++, first++)
+            gpi__store_bit((uint8_t *)base, first, values[i] > 0);
     else if (dtype == GEMMEPI_E8M0)
         for (i = 0; i < count; i++)
             ((uint8_t *)base)[first + i] = gpi__encode_e8m0(values[i]);

@@ -11,6 +11,9 @@
 #endif
 #define GPI__WITHOUT_FP8 "%s, but E4M3 and E5M2 were left out of this program (GEMMEPI_NO_FP8)"
 
+/* What RELU's mask is of, which no dtype says: the bit x > 0 of each element. */
+#define GPI__BIT_OF_MASK 255
+
 typedef struct gpi__dtype_row {
     gemmepi_dtype dtype;
     const char *name; /* as in GEMMEPI_F32, and as kernels name it */

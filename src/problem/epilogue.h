@@ -4,6 +4,12 @@
 
 #include "flags.h"
 
+/* What an epilogue has beside D, in the order of the product's operands from AUX on. Its formula has the same, and behind them the factor of
+   rows. */
+enum { GPI__IN_AUX, GPI__IN_RESIDUAL, GPI__IN_BIAS, GPI__IN_BIAS_GRAD, GPI__SLOTS };
+#define GPI__IN_FACTOR             GPI__SLOTS
+#define GPI__OPERAND_OF_SLOT(slot) (GPI__AUX + (slot))
+
 #define GPI__ANY_BGRAD (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
 
 /* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */

@@ -180,10 +180,7 @@ static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, cons
                                                const gemmepi_allocator *allocator) {
     if (lists)
         return gpi__host_grouped(problem, arguments, lists, allocator);
-    if (GPI__FORMULA(problem))
-        return gpi__host_formula_run(problem, arguments, allocator);
-    gpi__host_product(problem, arguments, NULL);
-    return GEMMEPI_OK;
+    return gpi__host_product(problem, arguments, allocator);
 }
 
 /* A or B as its formula makes it: a product without k whose C is what is stored. alpha is -0, so that zeros keep their sign. */
@@ -212,7 +209,7 @@ static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const g
     own.alpha = -0.0;
     own.beta = 1;
     own.uses_c = 1;
-    return gpi__host_formula_run(&of, &own, allocator);
+    return gpi__host_product(&of, &own, allocator);
 }
 
 /* The same in F32, of which its scales are found, behind it in memory. */

@@ -391,7 +391,7 @@ static int64_t count_wrong(const product_case *c, const gpi__problem *problem, c
     args = args_of(c, places);
     CHECK(gpi__convert_arguments(problem, &args, NULL, &arguments, &regions) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
-    gpi__host_product(problem, &arguments, NULL);
+    gpi__host_flags(problem, &arguments, NULL);
     for (i = 0; i < view->bytes * 8 / view->bits; i++) {
         double x, y;
         gpi__load_run(view->dtype, got->at[GPI__D], i, 1, 1, &x);

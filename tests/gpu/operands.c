@@ -143,8 +143,8 @@ static void the_host_multiplies_what_comes_before_the_residual(void) {
     CHECK(gpi__normalise(&desc, 16, &bare) == GEMMEPI_OK, "%s", gemmepi_last_error());
     others = arguments;
     others.pointers[GPI__D] = plain;
-    gpi__host_product(&problem, &arguments, NULL);
-    gpi__host_product(&bare, &others, NULL);
+    gpi__host_flags(&problem, &arguments, NULL);
+    gpi__host_flags(&bare, &others, NULL);
     for (i = 0; i < BATCH * M * COLUMNS; i++) {
         int64_t item = i / (M * COLUMNS), row = i / COLUMNS % M;
         double expected = plain[i] * (double)(float)number_at(GPI__ROW_FACTOR, item * (M + 3) + row) +
@@ -234,7 +234,7 @@ static void candidate_holds(const gpi__problem *problem, const gpi__candidates *
         CHECK(status == GEMMEPI_OK &&
                   gemmepi_download(context, host + size, device, size, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
-        gpi__host_product(problem, &expected, NULL);
+        gpi__host_flags(problem, &expected, NULL);
         wrong = count_wrong(problem, &got, &expected);
         CHECK(wrong == 0, "case %d, %s, engine %d, shape %d: %d elements are wrong", which,
               gpi__route_names[plan->route->id], candidate->engine, candidate->shape, wrong);

@@ -10,10 +10,6 @@
 #include "../../elementwise/formula_pass.h"
 #include "../../problem/scales.h"
 
-/* What an epilogue has beside D. */
-enum { GPI__IN_AUX, GPI__IN_RESIDUAL, GPI__IN_BIAS, GPI__IN_BIAS_GRAD, GPI__SLOTS };
-#define GPI__OPERAND_OF_SLOT(slot) (GPI__AUX + (slot)) /* which stand in the same order */
-
 /* An epilogue and its parameter, with the number of the formula's operand in each slot, -1: none. */
 typedef struct gpi__composition {
     uint64_t epilogue;
