@@ -84,6 +84,8 @@ static const family drawn = {"drawn", NULL, 0, NULL, 0};
 
 static const family network = {"network", "network.cu", 80, NULL, 0};
 static const family network_turing = {"network_turing", "network.cu", 0, "sm_75", 75};
+static const family network_few = {"network_few", "network_few.cu", 80, NULL, 0};
+static const family network_few_turing = {"network_few_turing", "network_few.cu", 0, "sm_75", 75};
 static const family network_wgmma = {"network_wgmma", "network.cu", 0, "sm_90a", 90};
 static const family network_backward_wgmma = {"network_backward_wgmma", "network_backward.cu", 0, "sm_90a",
                                               90};
@@ -2740,17 +2742,22 @@ static void add_network(const struct network_row *row, int backward) {
     gpi__kept_formula kept[2];
     gpi__network_task task;
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    int is_few;
     if (row->text) {
         take_network_formula(row, 0, &kept[0]);
         take_network_formula(row, 1, &kept[1]);
     }
     take_network(row, backward, kept, &task);
+    is_few = gpi__has_few_rows(&task);
     if (!backward ||
         (row->dtype != GEMMEPI_F32 && gpi__registers_of_backward(&task, 80) <= GPI__REGISTERS_OF_THREAD)) {
         gpi__network_prologue(&text, &task, 80, 1);
-        add(backward ? &network_backward : &network, row->name, prologue);
+        add(backward ? &network_backward : is_few ? &network_few : &network, row->name, prologue);
         if (row->dtype == GEMMEPI_F16)
-            add(backward ? &network_backward_turing : &network_turing, row->name, prologue);
+            add(backward ? &network_backward_turing
+                : is_few ? &network_few_turing
+                         : &network_turing,
+                row->name, prologue);
     }
     if (gpi__network_shape_of(&task, 90).wgmma &&
         (!backward || gpi__registers_of_backward(&task, 90) <= GPI__REGISTERS_OF_THREAD)) {

@@ -1,4 +1,4 @@
-/* Networks in one kernel (kernels/network.cu, network_backward.cu): which it takes, its shape, its text, and its launches. Narrow ones: what a
+/* Networks in one kernel (kernels/network.cu, network_few.cu, network_backward.cu): which it takes, its shape, its text, and its launches. Narrow ones: what a
    warp has of its rows stays in registers, and the weights of all layers in shared memory. */
 #ifndef GEMMEPI_NETWORK_KERNEL_H
 #define GEMMEPI_NETWORK_KERNEL_H
@@ -9,14 +9,14 @@
 
 #define GPI__WIDEST_IN_KERNEL    128
 #define GPI__WIDEST_OF_F32       96
-#define GPI__ROWS_TO_SHARE       512 /* up to so many a block has 16 rows, which its warps share */
+#define GPI__FEW_ROWS            512 /* up to so many go by network_few.cu */
 #define GPI__REGISTERS_OF_THREAD 250 /* as gpi__registers_of_backward counts them */
 
 /* How its blocks are made. */
 typedef struct gpi__network_shape {
     int warps, row_blocks; /* each warp has 16 rows times row_blocks */
     int blocks;            /* of a multiprocessor, at most */
-    int shares;            /* 1: a block has 16 rows, whose columns its warps divide */
+    int few;               /* 1: a block has 16 rows, and a warp 16 columns of theirs (network_few.cu) */
     int wgmma;             /* 1: products by that, of four warps' rows together */
 } gpi__network_shape;
 
@@ -73,12 +73,18 @@ static void gpi__shape_for_wgmma(const gpi__network_task *task, gpi__network_sha
     shape->blocks = is_plain && !is_wide ? 2 : 1;
 }
 
+static int gpi__has_few_rows(const gpi__network_task *task) {
+    return !gpi__is_network_backward(task) && task->rows <= GPI__FEW_ROWS;
+}
+
 static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task, int arch) {
     gpi__network_shape shape = {8, 1, 1, 0, 0};
     int64_t widest = gpi__widest(task);
     int backward = gpi__is_network_backward(task);
-    shape.shares = !backward && task->rows <= GPI__ROWS_TO_SHARE;
-    if (shape.shares)
+    shape.few = gpi__has_few_rows(task);
+    if (shape.few)
+        shape.warps = (int)gpi__network_steps(widest);
+    if (shape.few)
         return shape;
     shape.wgmma = widest > 32 && widest <= (backward ? 64 : 128) && !gpi__is_tf32_network(task) &&
                   gpi__chip_has(arch, GPI__WGMMA);
@@ -97,10 +103,10 @@ static gpi__network_shape gpi__network_shape_of(const gpi__network_task *task, i
 }
 
 static int64_t gpi__network_tile(const gpi__network_shape *shape) {
-    return shape->shares ? 16 : (int64_t)shape->warps * shape->row_blocks * 16;
+    return shape->few ? 16 : (int64_t)shape->warps * shape->row_blocks * 16;
 }
 
-/* Shared memory: weights, bias, and backward what its layers read and two G, of a tile. Forward what warps that share rows exchange, by turns: for any number
+/* Shared memory: weights, bias, and backward what its layers read and two G, of a tile. Forward what warps of few rows exchange, by turns: for any number
    of rows, on which it does not depend whether the kernel runs. */
 static int64_t gpi__network_shared(const gpi__network_task *task, int arch) {
     gpi__network_shape shape = gpi__network_shape_of(task, arch);
@@ -324,12 +330,16 @@ static void gpi__append_segments(gpi__text *text, const gpi__network_task *task)
     gpi__append(text, "\n");
 }
 
-static void gpi__append_both_functions(gpi__text *text, const gpi__network_task *task) {
+/* Of each layer; backward its gradient's, too. */
+static void gpi__append_layer_functions(gpi__text *text, const gpi__network_task *task, int backward) {
     int i;
     gpi__append(text, "#define NETWORK_LAYER_FUNCTIONS(X)");
-    for (i = 0; i < task->layer_count; i++)
-        gpi__append(text, " X(%d, forward_%d, gradient_%d)", i, gpi__number_of_function(task, i, 0),
-                    gpi__number_of_function(task, i, 1));
+    for (i = 0; i < task->layer_count; i++) {
+        gpi__append(text, " X(%d, forward_%d", i, gpi__number_of_function(task, i, 0));
+        if (backward)
+            gpi__append(text, ", gradient_%d", gpi__number_of_function(task, i, 1));
+        gpi__append(text, ")");
+    }
     gpi__append(text, "\n");
 }
 
@@ -356,10 +366,9 @@ static void gpi__append_network_shape(gpi__text *text, const gpi__network_task *
     gpi__append(
         text,
         "\n#define NETWORK_WARPS %d\n#define NETWORK_ROW_BLOCKS %d\n#define NETWORK_BLOCKS %d\n"
-        "#define NETWORK_WGMMA %d\n#define NETWORK_SHARES %d\n#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
-        shape.warps, shape.row_blocks, shape.blocks, shape.wgmma, shape.shares,
-        gpi__network_is(task, GEMMEPI_NETWORK_BIAS), gpi__type(task->bias_dtype),
-        gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
+        "#define NETWORK_WGMMA %d\n#define NETWORK_HAS_BIAS %d\n#define NETWORK_BIAS_TYPE %s\n#define NETWORK_TRANSPOSED %d\n",
+        shape.warps, shape.row_blocks, shape.blocks, shape.wgmma, gpi__network_is(task, GEMMEPI_NETWORK_BIAS),
+        gpi__type(task->bias_dtype), gpi__network_is(task, GEMMEPI_NETWORK_TRANSPOSED));
 }
 
 static int gpi__is_in_runs(const gpi__network_task *task, int64_t width, int64_t ld) {
@@ -397,12 +406,12 @@ static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task
         gpi__append(text, "__device__ inline float formula_rounded(float x, float) {\n"
                           "    return to_f32(from_acc<Element>(x));\n}\n");
     gpi__append_network_functions(text, task, 0);
-    if (gpi__is_network_backward(task)) {
+    if (gpi__is_network_backward(task))
         gpi__append_network_functions(text, task, 1);
-        gpi__append_both_functions(text, task);
-    } else {
+    if (gpi__is_network_backward(task) || gpi__has_few_rows(task))
+        gpi__append_layer_functions(text, task, gpi__is_network_backward(task));
+    else
         gpi__append_segments(text, task);
-    }
 }
 
 /* >>building */
@@ -428,7 +437,7 @@ static int64_t gpi__network_sums(const gpi__network_task *task) {
     return count;
 }
 
-/* As many blocks as run at a time, or fewer. */
+/* As many blocks as run at a time, or fewer; of few rows one for each tile. */
 static void gpi__shape_network(const gemmepi_context *context, const gpi__network_task *task,
                                gpi__network_kernel *kernel) {
     int64_t shared = gpi__network_shared(task, context->arch), sums = gpi__network_sums(task);
@@ -437,7 +446,7 @@ static void gpi__shape_network(const gemmepi_context *context, const gpi__networ
     at_once = at_once < 1 ? 1 : at_once > kernel->shape.blocks ? kernel->shape.blocks : at_once;
     at_once *= context->multiprocessors;
     tiles = gpi__divide_up(task->rows, gpi__network_tile(&kernel->shape));
-    kernel->launch.blocks = (unsigned)(tiles < at_once ? tiles : at_once);
+    kernel->launch.blocks = (unsigned)(tiles < at_once || kernel->shape.few ? tiles : at_once);
     kernel->launch.threads_x = kernel->sums.threads_x = (unsigned)kernel->shape.warps * 32;
     kernel->launch.threads_y = kernel->sums.threads_y = 1;
     kernel->launch.shared = (unsigned)shared;
@@ -468,6 +477,9 @@ static void gpi__fill_network_params(const gpi__network_task *task, gpi__network
 static gemmepi_status gpi__build_network_kernel(gemmepi_context *context, const gpi__network_task *task,
                                                 gpi__network_kernel *kernel) {
     int backward = gpi__is_network_backward(task);
+    const char *file = backward                  ? "network_backward.cu"
+                       : gpi__has_few_rows(task) ? "network_few.cu"
+                                                 : "network.cu";
     gpi__entry entry;
     gemmepi_status status = gpi__enter_relaxed(context, &entry);
     if (status)
@@ -476,9 +488,8 @@ static gemmepi_status gpi__build_network_kernel(gemmepi_context *context, const 
     gpi__shape_network(context, task, kernel);
     gpi__fill_network_params(task, &kernel->params);
     gpi__lock(&context->build_lock);
-    status =
-        gpi__get_network_kernel(context, task, backward ? "network_backward.cu" : "network.cu",
-                                backward ? "gemmepi_network_backward" : "gemmepi_network", &kernel->launch);
+    status = gpi__get_network_kernel(
+        context, task, file, backward ? "gemmepi_network_backward" : "gemmepi_network", &kernel->launch);
     if (!status && kernel->sums.blocks)
         status =
             gpi__get_network_kernel(context, task, "network_sums.cu", "gemmepi_network_sums", &kernel->sums);

@@ -53,6 +53,7 @@ static const char *const families[][MAX_INCLUDED] = {
     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", "activation.cuh",
      "codes.h"},
     {"network.cu", NETWORK},
+    {"network_few.cu", NETWORK},
     {"network_backward.cu", NETWORK},
     {"network_sums.cu", NETWORK},
     {"formula_reduce.cu", FORMULA_REDUCE}};
