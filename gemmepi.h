@@ -37678,7 +37678,7 @@ static gemmepi_linear_desc gpi__text_as_before(const gemmepi_linear_desc *desc, 
 }
 
 /* Which gradients are sums over items of what a text makes: of each item they are its product's, and are added up behind. layer: folded. */
-static gemmepi_status gpi__find_sums_over_items(const gemmepi_linear_desc *desc, const gemmepi_linear_desc *layer,
+static void gpi__find_sums_over_items(const gemmepi_linear_desc *desc, const gemmepi_linear_desc *layer,
   const gpi__layers_made *made, gpi__layer_task *task) {
   const gpi__made *texts = made->problem.made;
   int i;
@@ -37693,11 +37693,6 @@ static gemmepi_status gpi__find_sums_over_items(const gemmepi_linear_desc *desc,
   }
   if (task->adds_items & 1 << GPI__A)
     task->shares_a = 0; /* its product has an item for each */
-  GPI__UNSUPPORTED_IF(task->adds_items & 1 << GPI__A && desc->before,
-    "desc.before is given, and desc.d%s is a sum over the %lld items of desc.batch of what a "
-    "formula makes: leave before NULL, and give that layer's backward d%s as its dy",
-    gpi__factor_name(desc, GPI__A), (long long)layer->batch, gpi__factor_name(desc, GPI__A));
-  return GEMMEPI_OK;
 }
 
 /* Of backward: what is refused, and whose gradients go through texts. layer: folded. */
@@ -37714,7 +37709,7 @@ static gemmepi_status gpi__start_through_texts(const gemmepi_linear_desc *desc, 
     gpi__factor_name(desc, GPI__A));
   status = gpi__check_texts_gradients(desc, made, layer, task);
   if (!status)
-    status = gpi__find_sums_over_items(desc, layer, made, task);
+    gpi__find_sums_over_items(desc, layer, made, task);
   for (i = GPI__A; i <= GPI__B && !status; i++) {
     const char *name = gpi__factor_name(desc, i);
     gemmepi_dtype stored = (gemmepi_dtype)made->own.stored[name[0] == 'b'].dtype;

@@ -13,7 +13,7 @@ typedef struct head {
     int m, n, k, seed;
     gemmepi_dtype dtype; /* of X, W and P; sums are F64 in F64, else F32 */
     int column_major, x_transposed, w_transposed, has_bias, saved, accumulate, padded;
-    int rich; /* z = v * t + u + r * f in the place of v, with gradients of t, u, r and f; 2: f is BLOCKED, of one element, without */
+    int rich; /* z = v * t + u + r * f in the place of v, with gradients of t, u, r and f; 2: f is BLOCKED, of one element, without; 3: with */
     int upstream; /* 1: dy_lse is a NUMBER, and dy_hit a SCALAR; 2: dy_hit is not listed */
     int has_d;    /* d = v * v, and ss = row_sum(d) */
     size_t limit;
@@ -360,6 +360,7 @@ static gemmepi_matrix stored(const piece *t, int transposed) {
 static void list_operands(const head *h) {
     gemmepi_operand_kind row = h->column_major ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
     gemmepi_operand_kind column = h->column_major ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
+    int f;
     if (h->has_d) {
         list("ss", row, 1, at[LSE]);
         list("dy_ss", row, 0, at[P_LSE]);
@@ -382,11 +383,12 @@ static void list_operands(const head *h) {
     list("u", column, 0, at[U]), list("d_u", column, 1, at[DU]);
     list("r", row, 0, at[R]), list("d_r", row, 1, at[DR]);
     listed[desc.operand_count - 5].accumulate = listed[desc.operand_count - 3].accumulate = h->accumulate;
-    list("f", h->rich == 2 ? GEMMEPI_BLOCKED : GEMMEPI_FULL, 0, at[F]);
-    if (h->rich == 2)
-        listed[desc.operand_count - 1].block_rows = listed[desc.operand_count - 1].block_columns = 1;
-    else
-        list("d_f", GEMMEPI_FULL, 1, at[DF]);
+    f = desc.operand_count;
+    list("f", h->rich > 1 ? GEMMEPI_BLOCKED : GEMMEPI_FULL, 0, at[F]);
+    if (h->rich != 2)
+        list("d_f", listed[f].kind, 1, at[DF]);
+    for (; h->rich > 1 && f < desc.operand_count; f++)
+        listed[f].block_rows = listed[f].block_columns = 1;
 }
 
 static const char *formula_of(const head *h) {
@@ -468,7 +470,7 @@ static void check_results(const head *h) {
     holds(at[DT], part[DT], added, by * 4, "d_t");
     holds(at[DU], part[DU], added, by, "d_u");
     holds(at[DR], part[DR], 0, by, "d_r");
-    if (h->rich == 1)
+    if (h->rich != 2)
         holds(at[DF], part[DF], 0, by, "d_f");
 }
 
@@ -576,6 +578,16 @@ static void blocks_of_one_row_go_with_blocks_of_rows(void) {
         head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0};
         h.column_major = form;
         h.limit = limit_of_rows(128, h.n, 8);
+        check(&h);
+    }
+}
+
+/* Their gradients have terms of all rows in workspace. */
+static void blocks_with_gradients_are_of_all_rows(void) {
+    int form;
+    for (form = 0; form < 2; form++) {
+        head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 3, 0, 0, 0, 0, 0};
+        h.column_major = form;
         check(&h);
     }
 }
@@ -767,6 +779,7 @@ static void run_all(void) {
     RUN(gradients_by_blocks_are_those_of_all_logits);
     RUN(gradients_of_operands_add_up_over_blocks);
     RUN(blocks_of_one_row_go_with_blocks_of_rows);
+    RUN(blocks_with_gradients_are_of_all_rows);
     RUN(what_comes_in_is_a_number_or_nothing);
     RUN(dx_goes_through_the_layer_before);
     RUN(what_backward_writes_of_forward_is_its_own);

@@ -688,15 +688,16 @@ static void gradients_of_what_is_stored_in_16_and_8_bits_are_exact_where_all_is_
 
 /* >>a chain */
 
-/* dA through SILU of the layer before, where B is made, and where what is made of it is stored. */
-static void da_goes_through_the_layer_before_where_b_is_made(void) {
-    static double p[M * K], weights[K * N], made[K * N], dy[M * N], da[2][M * K];
+/* dA through SILU of the layer before, where B is made, and where what is made of it is stored: of one item, or the sum over those of a batch
+   that shares A. */
+static void check_through_the_layer_before(int items) {
+    static double p[M * K], weights[2 * K * N], made[2 * K * N], dy[2 * M * N], da[2][M * K];
     int stored, i;
     for (i = 0; i < M * K; i++)
         p[i] = sin(i);
-    for (i = 0; i < K * N; i++)
+    for (i = 0; i < 2 * K * N; i++)
         weights[i] = cos(2 * i), made[i] = weights[i] * 3;
-    for (i = 0; i < M * N; i++)
+    for (i = 0; i < 2 * M * N; i++)
         dy[i] = sin(3 * i);
     for (stored = 0; stored < 2; stored++) {
         gemmepi_linear_desc desc, before;
@@ -705,6 +706,9 @@ static void da_goes_through_the_layer_before_where_b_is_made(void) {
         memset(&before, 0, sizeof before), memset(&args_before, 0, sizeof args_before);
         desc.m = M, desc.n = N, desc.k = K, desc.a.dtype = GEMMEPI_F64, desc.flags = GEMMEPI_LINEAR_DA;
         desc.b.formula = stored ? NULL : "b * 3", desc.before = &before, args.before = &args_before;
+        if (items > 1)
+            desc.batch = items, desc.b.batch_stride = K * N,
+            desc.y.batch_stride = desc.dy.batch_stride = M * N;
         before.m = M, before.n = K, before.k = 1, before.a.dtype = GEMMEPI_F64;
         before.activation = GEMMEPI_SILU, before.flags = GEMMEPI_LINEAR_SAVED;
         args.b = put(stored ? made : weights, sizeof made), args.dy = put(dy, sizeof dy);
@@ -718,13 +722,18 @@ static void da_goes_through_the_layer_before_where_b_is_made(void) {
     for (i = 0; i < M * K; i++) {
         double s = sigmoid(p[i]), sum = 0, want;
         int j;
-        for (j = 0; j < N; j++)
-            sum += dy[i / K * N + j] * made[i % K * N + j];
+        for (j = 0; j < items * N; j++)
+            sum += dy[j / N * M * N + i / K * N + j % N] * made[j / N * K * N + i % K * N + j % N];
         want = sum * s * (1 + p[i] * (1 - s));
         for (stored = 0; stored < 2; stored++)
-            CHECK(fabs(da[stored][i] - want) <= 1e-12 * (1 + fabs(want)), "%d: %.17g, not %.17g", i,
-                  da[stored][i], want);
+            CHECK(fabs(da[stored][i] - want) <= 1e-12 * (1 + fabs(want)), "%d items, %d: %.17g, not %.17g",
+                  items, i, da[stored][i], want);
     }
+}
+
+static void da_goes_through_the_layer_before_where_b_is_made(void) {
+    check_through_the_layer_before(1);
+    check_through_the_layer_before(2);
 }
 
 /* >>without d */
@@ -917,7 +926,7 @@ static void refused(const refusal *r) {
     if (r->flags & WITH_I4)
         desc.a.dtype = desc.b.dtype = GEMMEPI_I4, desc.n = 8, desc.k = 8;
     before = desc, before.a.formula = NULL, before.n = desc.k, before.k = 5;
-    before.operands = NULL, before.operand_count = 0, before.batch = 0;
+    before.operands = NULL, before.operand_count = 0;
     before.formula = r->flags & BEFORES_FORMULA ? "d = v * v" : NULL;
     if (r->flags & WITH_BEFORE && r->flags & COLUMN_MAJOR)
         before.m = desc.k, before.n = desc.n;
@@ -932,10 +941,6 @@ static void refused(const refusal *r) {
 
 static void what_backward_does_not_do_through_a_formula_is_refused_in_words(void) {
     static const refusal refusals[] = {
-        {NULL, "b * x", NULL, DA | WITH_BATCH | WITH_BEFORE, 0,
-         "desc.before is given, and desc.da is a sum over the 2 items of desc.batch"},
-        {"a * x", NULL, NULL, DB | WITH_BATCH | COLUMN_MAJOR | WITH_BEFORE, 0,
-         "desc.before is given, and desc.db is a sum over the 2 items of desc.batch"},
         {"a", "b", NULL, DB | WITH_I4, 0, "desc.flags has LINEAR_DB, but desc.b.dtype is I4"},
         {"a", "b", NULL, DB | WITH_I4 | COLUMN_MAJOR, 0, "desc.flags has LINEAR_DB, but desc.b.dtype is I4"},
         {"a * x", NULL, NULL, DA, 2, "desc.operands[3] is d_c, but no formula of this backward reads c"},
