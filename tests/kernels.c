@@ -1274,6 +1274,10 @@ static void list_small(void) {
     }
 }
 
+static int64_t outer_k(int shape, int layout) {
+    return 1 + (5 * shape + 7 * layout) % GPI__OUTER_DEPTH;
+}
+
 /* As add_small has them. */
 static void add_outer(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                       int layout, int unit, int applied) {
@@ -1283,7 +1287,10 @@ static void add_outer(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     transpose_operands(&desc, layout);
+    desc.k = outer_k(shape, layout);
     desc.a.ld = desc.b.ld = 8192 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
+    if (desc.b.transposed && unit == 16)
+        desc.b.ld = desc.k; /* lines with nothing between them */
     if (unit < 16)
         set_odd_lines(&desc);
     append_dtype(&text, operands);
@@ -2172,6 +2179,8 @@ static int add_inside(const family *of, const struct formula_row *row, int shape
     if ((of == &mma_inside || of == &mma_turing_inside) && gpi__has_f16_sums(&gpi__sm80_shapes[shape]))
         way.operands = GEMMEPI_F16, way.compute = GEMMEPI_COMPUTE_F16;
     problem = inside_problem(row, &way);
+    if (of == &outer_inside)
+        problem.k = outer_k(shape, way.layout);
     if (of == &weights_inside)
         narrow_b(&problem, shape % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128);
     if (!append_inside_defines(of, &problem, shape, way.applied, &defines))

@@ -66,13 +66,13 @@
 #define GPI__SMALL_SECTORS   25    /* bytes of L2 in a cycle of a multiprocessor, where a sector is of one line of k; dB of 8 and 16 columns, H100 */
 #define GPI__SMALL_READ      0.43  /* of the time of memory, by hand: larger operands took sm90 a quarter longer | 0.3 */
 
-/* That for a short k, 30 percent off in the mean of 119 plans, H200. */
-#define GPI__OUTER_MARGIN    0.9   /* counts as its time over this */
-#define GPI__OUTER_LAUNCH    1670
-#define GPI__OUTER_STEP      280   /* of k, whose loads all wait for */
-#define GPI__OUTER_ROW       7     /* of a warp, a row of each matrix, */
-#define GPI__OUTER_MATRIX    14    /* a load or store of each matrix, */
-#define GPI__OUTER_LINE      12    /* and one of B in a step of k */
+/* That for a short k, H100: 33 plans of 11 products. */
+#define GPI__OUTER_MARGIN    1     /* counts as its time over this */
+#define GPI__OUTER_LAUNCH    1900
+#define GPI__OUTER_MATRIX    25    /* of a warp, each matrix, */
+#define GPI__OUTER_PIECE     3     /* or, of one whose lines begin anywhere, each piece of a run, */
+#define GPI__OUTER_ROW       2     /* and each row of such a piece */
+#define GPI__OUTER_MULTIPLY  3     /* a step of k */
 
 /* That for weights in I8, 11 percent off in the mean; by wgmma, H200, 4 percent. */
 #define GPI__WEIGHTS_WAVE    3100  /* | 0.5 */

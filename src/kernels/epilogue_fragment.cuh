@@ -165,7 +165,7 @@ template <class T, int Halves = 1> __device__ inline void store_at(T *to, int va
             for (int j = 0; j < STRETCH; j++)
                 stretch.at[j] = run.at[i + j];
             if (valid > place(i))
-                *reinterpret_cast<Words<T, STRETCH> *>(to + place(i)) = words_of(stretch);
+                store_words(to + place(i), words_of(stretch));
         }
     } else {
         store_run<ALIGNED>(to, valid, values);

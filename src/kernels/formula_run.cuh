@@ -143,7 +143,7 @@ __device__ inline void store_units(Type *line, long long step, long long units, 
         }
         Run<Type, UNITS> run = run_from_acc<Type>(values);
         if (ALIGNED && !Is_stepped && place.valid == UNITS) {
-            *reinterpret_cast<Words<Type, UNITS> *>(line + column_of_piece<Members>(units, place.unit, piece)) = words_of(run);
+            store_words(line + column_of_piece<Members>(units, place.unit, piece), words_of(run));
             continue;
         }
 #pragma unroll

@@ -6,6 +6,7 @@
 // k, too, and the first of them adds up what each has. Any ld and any alignment.
 //
 // What lies beyond k is zero, what lies beyond m and n goes into sums that nobody takes, and only what exists is stored.
+#define GEMMEPI_BRINGS 1
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_ROWS
@@ -392,6 +393,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     Of_columns of = load_columns(p, item, first, valid);
     Saved saved;
     load_saved(p, state, item, own_row, first, valid, saved);
+    if (!GEMMEPI_FORMULA)
+        load_residual(p, item, own_row, first, valid, saved);
 
     float sums[SUMS] = {};
     add_steps(a, b, k_left, sums);

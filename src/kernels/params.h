@@ -14,19 +14,20 @@ typedef struct gpi__kernel_scale {
     long long stride;
 } gpi__kernel_scale;
 
-/* epilogue.cuh. What the epilogue does not use is zero. */
+/* epilogue.cuh. What the epilogue does not use is zero. First what every launch reads: it waits for each 64 bytes. */
 typedef struct gpi__epilogue_params {
-    gpi__kernel_matrix c, bias, aux, residual, d;
+    gpi__kernel_matrix d;
+    long long m, n;                   /* n: columns of the product, or of each of its halves */
+    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
+    int uses_c;
+    double parameter; /* of the activation */
+    gpi__kernel_matrix bias, residual, aux, c;
     gpi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual; /* FINDS: scale_d is written */
     gpi__kernel_scale row_factor;
     void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
     void *partials;          /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
     const double *device_alpha, *device_beta;
     double alpha, beta;               /* where no device_alpha, device_beta is given */
-    double parameter;                 /* of the activation */
-    long long m, n;                   /* n: columns of the product, or of each of its halves */
-    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
-    int uses_c;
 } gpi__epilogue_params;
 
 /* An operand of a formula, in elements. Of a NUMBER there is the number alone. */
@@ -127,10 +128,10 @@ typedef struct gpi__pass_params {
 
 /* gemm_plain.cu, gemm_small.cu, gemm_outer.cu, gemm_weights.cu: product and epilogue. a and b lie as stored. */
 typedef struct gpi__plain_params {
-    gpi__epilogue_params epilogue;
     gpi__kernel_matrix a, b;
     long long k;
     int ahead; /* gemm_weights.cu: 1 where it brings weights to L2 before launches ahead of it have ended */
+    gpi__epilogue_params epilogue;
     GPI__PLACES
     GPI__GROUPS
 } gpi__plain_params;

@@ -338,6 +338,20 @@ template <class T, int N> __device__ inline Words<T, N> words_of(const Run<T, N>
     }
     return words;
 }
+// To global memory, 16 bytes or 8 at once: of an address that is a sum of several the compiler would store four bytes at a time.
+template <class T, int N> __device__ inline void store_words(T *to, const Words<T, N> &words) {
+    constexpr int BYTES = sizeof words;
+    if constexpr (BYTES >= 16)
+#pragma unroll
+        for (int i = 0; i < BYTES / 16; i++)
+            asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"((u64)to + 16 * i), "r"(words.at[4 * i]), "r"(words.at[4 * i + 1]),
+                         "r"(words.at[4 * i + 2]), "r"(words.at[4 * i + 3])
+                         : "memory");
+    else if constexpr (BYTES == 8)
+        asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(words.at[0]), "r"(words.at[1]) : "memory");
+    else
+        *reinterpret_cast<Words<T, N> *>(to) = words;
+}
 
 // A line of a matrix that begins so many elements behind another, a whole byte, and an element of it.
 template <class T> __device__ inline const T *line_from(const void *data, long long elements) {
@@ -443,7 +457,7 @@ template <bool Aligned, class A, class T>
 __device__ inline void store_run(T *to, int valid, const A (&values)[RUN]) {
     Run<T> run = run_from_acc<T>(values);
     if (Aligned && valid == RUN) {
-        *reinterpret_cast<Words<T> *>(to) = words_of(run);
+        store_words(to, words_of(run));
     } else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)

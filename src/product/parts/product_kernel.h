@@ -14,6 +14,7 @@ typedef struct gpi__product_kernel {
     gpi__pass pass;
     size_t partial_bytes; /* BGRAD: of the sums that the kernel, or the pass, leaves */
     gpi__sums sums;
+    int sums_operand;                  /* the kernel itself sums an operand for bias_grad */
     gpi__end_of_reductions reductions; /* of a formula inside */
 } gpi__product_kernel;
 
@@ -64,7 +65,7 @@ static gemmepi_status gpi__build_behind_kernel(gemmepi_context *context, const g
     gemmepi_status status = GEMMEPI_OK;
     if (kernel->product_bytes)
         row_tiles = kernel->pass.params.epilogue.row_tiles;
-    if (gpi__has(problem, GPI__ANY_BGRAD))
+    if (gpi__has(problem, GPI__ANY_BGRAD) && !kernel->sums_operand)
         status = gpi__build_sums(context, problem, row_tiles, &kernel->sums);
     return status ? status : gpi__build_end_of_reductions(context, problem, row_tiles, &kernel->reductions);
 }
@@ -119,6 +120,8 @@ static gemmepi_status gpi__run_tiles(const gemmepi_context *context, const gpi__
                         gpi__past(workspace, tiles->kernel.product_bytes), &params.epilogue, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];
+    if (tiles->kernel.sums_operand)
+        params.epilogue.partials = arguments->pointers[GPI__BIAS_GRAD];
     if (is_bare) {
         params.epilogue.d.data = workspace;
         params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
