@@ -98,8 +98,8 @@
 #define GPI__PLAIN_ODD       2200  /* of tiles of odd lines, which wait for each other's | 0.4 */
 #define GPI__PLAIN_C         1400  /* it waits for what D holds | 0.2 */
 
-/* Of functions of all columns of all layers, for one row, above which a network's backward computes formulas for two values at a time: of 26 networks, 16
-   to 64 wide, of 1 to 8 layers, 11 so take 0.55 to 0.98 of the time, and two, of 8 layers, 1.07. H100. */
+/* Of functions of all columns of all layers, for one row, above which a network's backward computes formulas for two values at a time. Chosen by 26 networks,
+   16 to 64 wide, of 1 to 8 layers, one run each: of the 15 above it 13 so take 0.55 to 0.97 of the time, and two, of 8 layers, 1.06 and 1.07. H100. */
 #define GPI__NETWORK_FUNCTIONS 23000
 
 /* cuBLASLt 13.1, in us, and ps for an element of D; H200. */
