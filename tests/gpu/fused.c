@@ -78,7 +78,7 @@ static int cut_takes(const cut *c, const gpi__problem *problem, int applied) {
     int packs[2];
     gpi__problem packed = cut_problem(c, problem, packs);
     if (c->outer)
-        return 1;
+        return !gpi__outer_rule(here->context, problem);
     if (c->small)
         return gpi__small_shape_accepts(problem, c->small, here->context->arch);
     if (c->mma)
@@ -507,7 +507,9 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         int i, repetition, differ = 0, failed = 0;
         memset(&desc, 0, sizeof desc);
         memset(&args, 0, sizeof args);
-        desc.m = desc.n = desc.k = EXTENT;
+        desc.m = desc.n = desc.k = desc.a.ld = desc.b.ld = EXTENT;
+        if (c.outer)
+            desc.k = GPI__OUTER_DEPTH;
         desc.batch = 1;
         desc.a.dtype = is_strict ? GEMMEPI_F32 : has_f16_sums ? GEMMEPI_F16 : GEMMEPI_BF16;
         desc.compute = is_strict      ? GEMMEPI_COMPUTE_F32
