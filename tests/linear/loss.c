@@ -707,6 +707,14 @@ static void a_limit_that_is_too_small_says_what_it_needs(void) {
     finish();
 }
 
+static void blocks_with_gradients_are_not_divided(void) {
+    head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 3, 0, 0, 0, 0, 0};
+    start(&h);
+    desc.workspace_limit = limit_of_rows(128, h.n, 8);
+    is_refused(1, "for 300 rows, which cannot be divided into blocks");
+    finish();
+}
+
 static void what_does_not_go_together_is_refused(void) {
     head h = {200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     int b;
@@ -787,6 +795,7 @@ static void run_all(void) {
     RUN(narrow_types_are_near_what_loops_give);
     RUN(a_plan_keeps_to_the_limit_and_says_its_blocks);
     RUN(a_limit_that_is_too_small_says_what_it_needs);
+    RUN(blocks_with_gradients_are_not_divided);
     RUN(what_does_not_go_together_is_refused);
 }
 
