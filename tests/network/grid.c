@@ -342,7 +342,7 @@ static void check_fewer_rows(gemmepi_dtype dtype) {
     memset(&net, 0, sizeof net);
     net.on = here, net.dtype = net.gradient = dtype, net.is_tf32 = dtype == GEMMEPI_F32;
     net.rows = MOST_ROWS, net.input = 20, net.count = 3;
-    net.flags = GEMMEPI_NETWORK_BIAS;
+    net.flags = GEMMEPI_NETWORK_BIAS | GEMMEPI_BATCH_INVARIANT;
     net.width[0] = 64, net.width[1] = 48, net.width[2] = OUT;
     net.acts[0] = &actions[1], net.acts[1] = &actions[5], net.acts[2] = &actions[4];
     open_network(&net, 6, 0);
