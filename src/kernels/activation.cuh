@@ -47,7 +47,7 @@ template <int Activation>
 constexpr bool HAS_FORM_OF_SUMS = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);
 // A gate is better made with that; SILU's is 1 to 2 percent slower so.
 template <int Activation> constexpr bool GATES_BY_SUMS = HAS_FORM_OF_SUMS<Activation> && Activation != SILU;
-// Of x = z / SUM_SCALE, for a sum and its bias that are added and multiplied at once; 0 where nothing is gained. With the cube root
+// For activate_biased_sum(); 0 where nothing is gained. With the cube root
 // of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.
 template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;
 
@@ -587,11 +587,14 @@ template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A
         return activate<Activation>(x, parameter);
 }
 
-// The activation of x = z / SUM_SCALE.
-template <int Activation> __device__ inline float activate_scaled_sum(float z) {
-    constexpr float scale = SUM_SCALE<Activation>;
-    float power = z * fmaf(z, -z, -4.9122296f);
-    return z * fast_reciprocal(fmaf(fast_power_of_2(power), scale, scale));
+// That of a sum and its bias, which are added and multiplied by SUM_SCALE at once: z is x times that.
+template <int Activation, bool Gate, class A> __device__ inline A activate_biased_sum(A sum, A bias, A parameter) {
+    if constexpr (sizeof(A) == 4 && SUM_SCALE<Activation> != 0) {
+        constexpr float scale = SUM_SCALE<Activation>;
+        float z = fmaf(sum, scale, bias * scale), power = z * fmaf(z, -z, -4.9122296f);
+        return z * fast_reciprocal(fmaf(fast_power_of_2(power), scale, scale));
+    } else
+        return activate_sum<Activation, Gate>(sum + bias, parameter);
 }
 
 // v times the derivative at x
@@ -666,43 +669,14 @@ template <int Activation, class A> __device__ inline A activate_beside_derivativ
         return activate<Activation>(x, parameter);
 }
 
-// dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes
-// first, and where it overflows the smaller factor waits (act' times the larger one may be subnormal then). Its own underflow does
-// little harm, half a smallest subnormal that act' multiplies: in f64 it waits there, too.
-template <class A> __device__ inline bool leaves_range(A both) {
-    return fabs(both) > LARGEST<A> || (sizeof(A) == 8 && both != 0 && fabs(both) < LEAST<A>);
-}
-template <int Activation, class A, int N>
-__device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,
-                                              A (&out)[N]) {
-    bool apart = false;
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        out[i] = dy[i] * value[i];
-        apart |= leaves_range(out[i]);
-    }
-    if (apart)
-#pragma unroll
-        for (int i = 0; i < N; i++)
-            if (leaves_range(out[i]))
-                out[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];
-#pragma unroll
-    for (int i = 0; i < N; i++)
-        out[i] = times_derivative<Activation>(out[i], gate[i], parameter);
-    if (apart)
-#pragma unroll
-        for (int i = 0; i < N; i++)
-            if (leaves_range(dy[i] * value[i]) && !(SELECTS<Activation> && out[i] == 0)) // 0 by selection
-                out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
-}
 // Whether the product of two factors may go first: it is a normal number, or one of them is 0.
 template <class A> __device__ inline bool is_plain(A x, A y) {
     A both = fabs(x * y);
     return both <= LARGEST<A> && (both >= LEAST<A> || x == 0 || y == 0);
 }
-// Where it may be any number, all three factors meet at once, where those two are not plain: of f32 in f64, which has their range.
+// dy value act'(gate) where dy value is not plain and act' may be any number: of f32 in f64, which has the range of all three factors.
 // ELU's in f64 meets dy value, or where that leaves the range the larger factor first and the smaller one last.
-template <int Activation> __device__ inline float gate_gradient(float dy, float value, float gate, float parameter) {
+template <int Activation> __device__ inline float far_gate_gradient(float dy, float value, float gate, float parameter) {
     double both = (double)dy * value;
     if constexpr (Activation == SQUARED_RELU)
         return gate > 0 || gate != gate ? (float)(both * gate * 2) : 0;
@@ -714,7 +688,7 @@ template <int Activation> __device__ inline float gate_gradient(float dy, float 
     }
     return (float)(gate > 0 ? both : below);
 }
-template <int Activation> __device__ inline double gate_gradient(double dy, double value, double gate, double parameter) {
+template <int Activation> __device__ inline double far_gate_gradient(double dy, double value, double gate, double parameter) {
     if constexpr (Activation == SQUARED_RELU)
         return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : 0;
     else if constexpr (Activation == LEAKY_RELU)
@@ -727,25 +701,28 @@ template <int Activation> __device__ inline double gate_gradient(double dy, doub
     }
     return times_derivative<Activation>(first, gate, parameter) * last;
 }
-template <int Activation, class A, int N>
-__device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {
-    if constexpr (Activation == RELU) {
-#pragma unroll
-        for (int i = 0; i < N; i++)
-            out[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);
-    } else if constexpr (HAS_ANY_SIZE<Activation>) {
-        bool apart = false;
-#pragma unroll
-        for (int i = 0; i < N; i++) {
-            apart |= !is_plain(dy[i], value[i]);
-            out[i] = times_derivative<Activation>(dy[i] * value[i], gate[i], parameter);
-        }
-        if (apart)
-#pragma unroll
-            for (int i = 0; i < N; i++)
-                if (!is_plain(dy[i], value[i]))
-                    out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);
+// Whether dy value must not go first. Where the derivative is of 1.5 at most, its underflow does little harm, half a smallest subnormal that
+// act' multiplies: in f64 alone that counts.
+template <int Activation, class A> __device__ inline bool is_far_product(A dy, A value) {
+    A both = dy * value;
+    if constexpr (HAS_ANY_SIZE<Activation>)
+        return !is_plain(dy, value);
+    return Activation != RELU && (fabs(both) > LARGEST<A> || (sizeof(A) == 8 && both != 0 && fabs(both) < LEAST<A>));
+}
+// dy value act'(gate): the gradient of value act(gate) at the gate. Of a far product with a bounded derivative the smaller factor waits (act'
+// times the larger one may be subnormal).
+template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
+    bool is_far = is_far_product<Activation>(dy, value);
+    A first = dy * value;
+    if constexpr (HAS_ANY_SIZE<Activation>) {
+        A out = times_derivative<Activation>(first, gate, parameter);
+        return is_far ? far_gate_gradient<Activation>(dy, value, gate, parameter) : out;
     } else {
-        bounded_gate_gradients<Activation>(dy, value, gate, parameter, out);
+        if (is_far)
+            first = fabs(dy) > fabs(value) ? dy : value;
+        A out = times_derivative<Activation>(first, gate, parameter);
+        if (is_far && !(SELECTS<Activation> && out == 0)) // 0 by selection
+            out *= fabs(dy) > fabs(value) ? value : dy;
+        return out;
     }
 }

@@ -85,21 +85,16 @@ __device__ inline void load_saved(const gpi__epilogue_params &p, const Epilogue_
 }
 
 #if GEMMEPI_BRINGS
-__device__ inline void load_residual(const gpi__epilogue_params &p, long long item, long long row, long long column, int valid,
-                                     Saved &saved) {
-    if constexpr (HAS_RESIDUAL)
+__device__ inline void load_residual(const gpi__epilogue_params &p, const Run_of_formula &at, Saved &saved) {
 #pragma unroll
-        for (int half = 0; half < HALVES_OUT; half++)
-            saved.residual[half] = read((const GEMMEPI_RESIDUAL_TYPE *)p.residual.data +
-                                            offset(p.residual, item, row, column_of_half<HALVES_OUT>(p, column, half)),
-                                        valid);
+    for (int half = 0; half < (HAS_RESIDUAL ? HALVES_OUT : 0); half++)
+        saved.residual[half] = read_residual<HALVES_OUT>(p, at, half);
 }
 #endif
 
-// v up to the activation, or what SCALES_SUM makes of it: factors, C, bias, and what AUX keeps of it. column is that of the half.
-__device__ inline void finish_product(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
-                                      int half, long long item, long long row, long long column, int valid,
-                                      Acc (&v)[RUN]) {
+// v as it goes into the formula: with its factors, C and flags' bias. column is that of the half.
+__device__ inline void finish_product(const gpi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of, int half,
+                                      long long item, long long row, long long column, int valid, Acc (&v)[RUN]) {
     Acc other[RUN];
     Acc row_factor = COLUMNS_SCALED ? Acc(1) : state.alpha;
     if (ROWS_SCALED)
@@ -109,59 +104,9 @@ __device__ inline void finish_product(const gpi__epilogue_params &p, Epilogue_st
         load<GEMMEPI_C_TYPE, HALVES_IN>(p.c, item, row, column, valid, other);
         add_product(SCALES_C ? product(state.beta, state.scale_c) : state.beta, other, v);
     }
-    if (HAS_BIAS && !GEMMEPI_FORMULA) {
+    if (ADDS_BIAS) { // half after half: fewer registers
         to_accs(of.bias[half], other);
-        add_bias(half, other, v);
-    }
-    if (AMAX_AUX)
-        keep_largest_of_run(v, valid, state.largest_aux);
-    if (WRITES_AUX && !GEMMEPI_FORMULA) { // an output of a formula leaves as AUX does, where it is finished
-        if (KEEPS_MASK)
-            keep_mask(state, v);
-        else if (AUX_IS_MASK)
-            store_mask(p.aux, item, row, column, valid, v);
-        else if (SCALES_AUX)
-            store_scaled<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], state.scale_aux, item, row, column,
-                                                       valid, v);
-        else
-            store<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], item, row, column, valid, v);
-    }
-}
-
-// From the saved aux and v to the gradient. A gate's loop stands here, because registers are given out otherwise where it is a function.
-__device__ inline void apply_derivative(const gpi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,
-                                        Acc (&v)[HALVES][RUN]) {
-    if constexpr (AUX_IS_MASK) {
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            v[0][i] = saved.mask >> place(i) & 1 ? v[0][i] : Acc(0);
-    } else if constexpr (!SAME<Acc, I32>) {
-        Acc aside[HALVES_SAVED][RUN];
-#pragma unroll
-        for (int half = 0; half < HALVES_SAVED; half++) {
-            to_accs(saved.runs[half], aside[half]);
-#pragma unroll
-            for (int i = 0; SCALES_AUX && i < RUN; i++)
-                aside[half][i] *= state.scale_aux;
-        }
-        if constexpr (GATED) {
-            const Acc *dy = UPSTREAM ? aside[0] : v[0];
-            const Acc(*pair)[RUN] = UPSTREAM ? v : aside;
-#pragma unroll
-            for (int i = 0; i < RUN; i += TOGETHER) {
-                Acc upstream[TOGETHER], value[TOGETHER], gate[TOGETHER], of_gate[TOGETHER];
-                memcpy(upstream, dy + i, sizeof upstream);
-                memcpy(value, pair[VALUE] + i, sizeof value);
-                memcpy(gate, pair[GATE] + i, sizeof gate);
-                gate_gradients<ACTIVATION>(upstream, value, gate, (Acc)p.parameter, of_gate);
-#pragma unroll
-                for (int j = 0; j < TOGETHER; j++)
-                    v[VALUE][i + j] = times_activation<ACTIVATION>(upstream[j], gate[j], (Acc)p.parameter);
-                memcpy(v[GATE] + i, of_gate, sizeof of_gate);
-            }
-        } else {
-            differentiate((Acc)p.parameter, aside, v);
-        }
+        add_product(Acc(1), other, v);
     }
 }
 
@@ -169,7 +114,6 @@ __device__ inline void apply_derivative(const gpi__epilogue_params &p, const Epi
 __device__ inline void epilogue(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                 const Saved &saved, long long item, long long row, long long column, int valid,
                                 Acc (&v)[HALVES][RUN]) {
-#if GEMMEPI_FORMULA
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
         finish_product(p, state, of, half, item, row, IN_GROUPS ? column_of_half<HALVES_IN>(p, column, half) : column + half * p.n,
@@ -177,57 +121,16 @@ __device__ inline void epilogue(const gpi__epilogue_params &p, Epilogue_state &s
     if constexpr (HALVES_IN == 2)
         regroup<false>(v);
     apply_formula(p, state, of, saved, {item, row, column, valid}, v);
-#else
-    Acc row_factor = 0;
-    if (GEMMEPI_ROW_FACTOR && valid > 0) // on its way while the rest is computed
-        row_factor = (Acc)p.row_factor.data[item * p.row_factor.stride + row];
-#pragma unroll
-    for (int half = 0; half < HALVES_IN; half++)
-        finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
-    if constexpr (BACKWARD) {
-        apply_derivative(p, state, saved, v);
-    } else if constexpr (GATED) {
-        multiply_halves((Acc)p.parameter, v);
-    } else {
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            v[0][i] = activate_finished((Acc)p.parameter, v[0][i]);
-    }
-    if (GEMMEPI_ROW_FACTOR)
-#pragma unroll
-        for (int i = 0; i < HALVES_OUT * RUN; i++)
-            v[i / RUN][i % RUN] = product(v[i / RUN][i % RUN], row_factor);
-    if (HAS_RESIDUAL)
-#pragma unroll
-        for (int half = 0; half < HALVES_OUT; half++) {
-            Acc other[RUN];
-#if GEMMEPI_BRINGS
-            to_accs(saved.residual[half], other);
-#else
-            if constexpr (LOADS_RESIDUAL)
-                to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]), other);
-            else
-                load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column_of_half<HALVES_OUT>(p, column, half), valid, other);
-#endif
-            add_residual(state.scale_residual, other, v[half]);
-        }
-#endif
 }
 
 // Of what the epilogue left: amax_d, and D.
 __device__ inline void store_result(const gpi__epilogue_params &p, Epilogue_state &state, long long item,
                                     long long row, long long column, int valid, const Acc (&v)[HALVES][RUN]) {
-    Acc scaled[HALVES_OUT][RUN];
 #pragma unroll
-    for (int half = 0; half < HALVES_OUT; half++) {
-        if (AMAX_D)
-            keep_largest_of_run(v[half], valid, state.largest_d);
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            scaled[half][i] = SCALES_D ? product(v[half][i], state.scale_d) : v[half][i];
-    }
+    for (int half = 0; half < (AMAX_D ? HALVES_OUT : 0); half++)
+        keep_largest_of_run(v[half], valid, state.largest_d);
     if (GEMMEPI_STORES_D)
-        store_halves<GEMMEPI_D_TYPE, STAGES_D>(p, p.d, state.staged_d, item, row, column, valid, scaled);
+        store_halves<GEMMEPI_D_TYPE, STAGES_D, SCALES_D, HALVES_OUT>(p, p.d, state.staged_d, state.scale_d, item, row, column, valid, v);
 }
 
 // After a thread's last run; every thread of a warp takes part.

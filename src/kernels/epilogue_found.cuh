@@ -19,7 +19,7 @@ __device__ inline void write_scale(const gpi__epilogue_params &p, long long item
 __device__ inline void store_by_scale(const gpi__epilogue_params &p, float scale, long long item, long long row, long long column,
                                       int valid, const Acc (&v)[RUN]) {
     if constexpr (SAME<Acc, F32>)
-        store_scaled<GEMMEPI_D_TYPE, false>(p.d, 0, factor_of_scale(scale), item, row, column, valid, v);
+        store_halves<GEMMEPI_D_TYPE, false, true, 1>(p, p.d, nullptr, factor_of_scale(scale), item, row, column, valid, &v);
 }
 
 // The largest of the lanes that have a vector, in each of them: in a pass neighbours, of the 16 that are 128 columns those that there are.

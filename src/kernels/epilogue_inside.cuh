@@ -1,8 +1,9 @@
-// A formula of the user's in an epilogue: what formula/emit.h has written into the prologue, on a run. Operands that the host has given
-// the places of bias, aux and residual come as these do, ahead of the run; all others come from memory, straight to registers.
+// The formula of an epilogue on a run: a user's, which formula/emit.h has written into the prologue, or that of flags (epilogue_formula.cuh).
+// Operands that come as bias, aux and residual do come ahead of the run; all others of a user's formula from memory, straight to registers.
 //
-// The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
-// GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL, and GEMMEPI_WRITTEN, that of the output which leaves as AUX does; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
+// Of a user's formula the prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for
+// none: GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL, and GEMMEPI_WRITTEN, that of the output which leaves as AUX does;
+// GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
 // GEMMEPI_INSIDE_REDUCES, 1 where it has reductions of rows; GEMMEPI_STATE_COLUMNS, 32 or 64, columns of their states, which exist all
 // or none where GEMMEPI_INSIDE_WHOLE is 1;
 // GEMMEPI_IN_DEPTH, the place whose number is depth, where it is read.
@@ -13,6 +14,76 @@
 
 #if GEMMEPI_FORMULA
 #include "formula.cuh"
+#endif
+
+// Where a run stands; column is that of its first half.
+struct Run_of_formula {
+    long long item, row, column;
+    int valid;
+};
+
+// >>operands that come as bias, aux and residual do, and the output that leaves as AUX does
+
+template <class T> __device__ inline void take_for_all(T one, T (&x)[RUN]) {
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        x[i] = one;
+}
+template <int Members>
+__device__ inline Read<GEMMEPI_RESIDUAL_TYPE> read_residual(const gpi__epilogue_params &p, const Run_of_formula &at, int member) {
+    return read<GEMMEPI_RESIDUAL_TYPE, Members>((const GEMMEPI_RESIDUAL_TYPE *)p.residual.data +
+                                                    offset(p.residual, at.item, at.row, column_of_half<Members>(p, at.column, member)),
+                                                valid_of_half<Members>(at.valid, member));
+}
+
+// Of a member; where the epilogue has no such operand, anything.
+template <int Place, int Members>
+__device__ inline void load_in_place(const gpi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of, const Saved &saved,
+                                     const Run_of_formula &at, int member, Acc (&x)[RUN]) {
+    Acc factor = 1, of_row = 0;
+    if constexpr (Place == GEMMEPI_IN_BIAS) {
+        to_accs(of.bias[member], x);
+    } else if constexpr (Place == GEMMEPI_IN_AUX) {
+        to_accs(saved.runs[member], x);
+        factor = state.scale_aux;
+    } else if constexpr (Place == GEMMEPI_IN_RESIDUAL && HAS_RESIDUAL) {
+#if GEMMEPI_BRINGS
+        to_accs(saved.residual[member], x);
+#else
+        if constexpr (LOADS_RESIDUAL)
+            to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE, Members>(state.loaded_residual[member]), x);
+        else
+            to_accs(read_residual<Members>(p, at, member), x);
+#endif
+        factor = state.scale_residual;
+    } else {
+        if (GEMMEPI_ROW_FACTOR && at.valid > 0)
+            of_row = (Acc)p.row_factor.data[at.item * p.row_factor.stride + at.row];
+        take_for_all(of_row, x);
+    }
+    if ((Place == GEMMEPI_IN_AUX && SCALES_AUX) || (Place == GEMMEPI_IN_RESIDUAL && SCALES_RESIDUAL))
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            x[i] = product(x[i], factor);
+}
+
+template <int Members>
+__device__ inline void store_written(const gpi__epilogue_params &p, Epilogue_state &state, const Run_of_formula &at,
+                                     const Acc (&x)[Members][RUN]) {
+#pragma unroll
+    for (int member = 0; member < (AMAX_AUX ? Members : 0); member++)
+        keep_largest_of_run(x[member], at.valid, state.largest_aux);
+    if constexpr (KEEPS_MASK)
+        keep_mask(state, x[0]);
+    else if constexpr (WRITES_AUX && AUX_IS_MASK)
+        store_mask(p.aux, at.item, at.row, at.column, at.valid, x[0]);
+    else if constexpr (WRITES_AUX)
+        store_halves<GEMMEPI_AUX_TYPE, STAGES_AUX, SCALES_AUX, Members>(p, p.aux, state.staged_aux, state.scale_aux, at.item, at.row,
+                                                                        at.column, at.valid, x);
+}
+
+#if GEMMEPI_FORMULA
+// >>all others
 
 // From `from` on, as many as there are, or one for all.
 template <class Type, int Members> __device__ inline void take_run(const Type *from, int valid, Taken<Type> (&x)[RUN]) {
@@ -30,17 +101,6 @@ template <class Type> __device__ inline Taken<Type> take_one(const Type *from) {
     else
         return *from;
 }
-template <class T> __device__ inline void take_for_all(T one, T (&x)[RUN]) {
-#pragma unroll
-    for (int i = 0; i < RUN; i++)
-        x[i] = one;
-}
-
-// Where a run stands; column is that of its first half.
-struct Run_of_formula {
-    long long item, row, column;
-    int valid;
-};
 
 // Of tables that repeat; a period of columns has whole runs of all four lanes.
 template <bool Repeats> __device__ inline long long within(long long x, long long period) {
@@ -121,16 +181,8 @@ __device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogu
     }
     const gpi__formula_place &from = state.beside[Place];
     const Type *data = (const Type *)from.data + at.item * from.stride;
-    if constexpr (Place == GEMMEPI_IN_BIAS) {
-        to_accs(of.bias[member], x);
-    } else if constexpr (Place == GEMMEPI_IN_AUX) {
-        to_accs(saved.runs[member], x);
-    } else if constexpr (Place == GEMMEPI_IN_RESIDUAL) {
-        if constexpr (LOADS_RESIDUAL)
-            to_accs(unstage_run<Type, Members>(state.loaded_residual[member]), x);
-        else
-            take_run<Type, Members>(data + at.row * from.ld + column_of_half<Members>(p, at.column, member),
-                                    valid_of_half<Members>(at.valid, member), x);
+    if constexpr (Place == GEMMEPI_IN_BIAS || Place == GEMMEPI_IN_AUX || Place == GEMMEPI_IN_RESIDUAL) {
+        load_in_place<Place, Members>(p, state, of, saved, at, member, x);
     } else if constexpr (Kind == kind::NUMBER) {
         take_for_all(from_acc<Acc>(from.number), x);
     } else if constexpr (Kind == kind::BLOCKED) {
@@ -326,8 +378,6 @@ __device__ inline void draw(const gpi__epilogue_params &p, const Run_of_formula 
     FORMULA_UNIFORMS(INSIDE_DRAW)
 }
 
-// >>a run
-
 template <int Place, int Members, class Type, int Reduction>
 __device__ inline void finish_output(const gpi__epilogue_params &p, Epilogue_state &state, const Run_of_formula &at,
                                      const Acc (&x)[Members][RUN], Kept_parts<of_rows(Reduction)> &kept) {
@@ -336,11 +386,28 @@ __device__ inline void finish_output(const gpi__epilogue_params &p, Epilogue_sta
         memcpy(state.of_columns.lines()[first_line(Place)], x, sizeof x);
     else if constexpr (Reduction != reduction::none)
         keep_part<Members, Reduction>(p, at, x, kept.parts[state.mask_place]);
+    else if constexpr (Place == GEMMEPI_WRITTEN)
+        store_written(p, state, at, x);
     else {
         const gpi__kernel_matrix matrix = {to.data, to.ld, to.stride};
-        store_halves<Type, Place == GEMMEPI_WRITTEN && STAGES_AUX>(p, matrix, state.staged_aux, at.item, at.row, at.column, at.valid, x);
+        store_halves<Type, false, false, Members>(p, matrix, nullptr, Acc(1), at.item, at.row, at.column, at.valid, x);
     }
 }
+#define INSIDE_LOAD(place_, name, kind_, members, type, periods)                                                                        \
+    for (int member = 0; member < members; member++)                                                                                    \
+        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, run, member, state.held.name, x.runs.name[member]); \
+    regroup<false>(x.runs.name);
+#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
+    finish_output<place_, members, type, reduction::reduction_>(p, state, run, x.outputs.name, state.kept_parts.name);
+#else
+constexpr bool HAS_TABLES = false;
+struct Drawn_runs {};
+#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
+    for (int member = 0; member < members; member++)             \
+        load_in_place<place_, members>(p, state, of, saved, run, member, x.runs.name[member]);
+#endif
+
+// >>a run
 
 #define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];
 struct Operand_runs {
@@ -357,6 +424,8 @@ struct Numbers_of_run {
     Drawn_runs drawn;
     Output_runs outputs;
     Acc v[HALVES][RUN];
+    Acc parameter; // of flags' activation,
+    u32 mask;      // and RELU's bits
 };
 
 // The i-th of a run, whose numbers are the at-th. FORMULA_VALUE members of v go in, FORMULA_RESULT of D come out. Near: false where a
@@ -379,7 +448,7 @@ __device__ inline bool compute_element(const gpi__epilogue_params &p, const Epil
     FORMULA_TABLES(INSIDE_TABLE)
     FORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)
 #if FORMULA_VALUE
-    for (int member = 0; member < FORMULA_VALUE; member++)
+    for (int member = 0; member < HALVES_IN; member++)
         in.v[member] = x.v[member][at];
 #endif
 #if FORMULA_INDICES & 1
@@ -412,9 +481,13 @@ __device__ inline bool compute_element(const gpi__epilogue_params &p, const Epil
 #if FORMULA_WAVES
     in.is_near = Near;
 #endif
+#if !GEMMEPI_FORMULA
+    in.parameter = x.parameter;
+    in.is_kept = x.mask >> place(i) & 1;
+#endif
     formula(in, out);
 #if FORMULA_RESULT
-    for (int member = 0; member < FORMULA_RESULT; member++)
+    for (int member = 0; member < HALVES_OUT; member++)
         x.v[member][at] = out.d[member];
 #endif
     FORMULA_OUTPUTS(INSIDE_KEEP)
@@ -459,31 +532,31 @@ __device__ inline void compute_run(const gpi__epilogue_params &p, const Epilogue
 #pragma unroll
     for (int i = 0; i < RUN && !HAS_TABLES; i++)
         is_right &= compute_element<true>(p, state, run, i, i, x);
-    if ((FORMULA_WAVES || HAS_TABLES) && !is_right) {
+    if (!is_right) {
         memcpy(x.v, given, sizeof given);
         compute_far_run(p, state, run, x);
     }
 }
 
 // v: what the product left, with its factors and C.
-#define INSIDE_LOAD(place_, name, kind_, members, type, periods)                                                                        \
-    for (int member = 0; member < members; member++)                                                                                    \
-        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, run, member, state.held.name, x.runs.name[member]); \
-    regroup<false>(x.runs.name);
-#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
-    finish_output<place_, members, type, reduction::reduction_>(p, state, run, x.outputs.name, state.kept_parts.name);
 __device__ inline void apply_formula(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                      const Saved &saved, const Run_of_formula &run, Acc (&v)[HALVES][RUN]) {
     Numbers_of_run x;
+    memcpy(x.v, v, sizeof x.v);
+    x.parameter = (Acc)p.parameter;
+    x.mask = saved.mask;
+    FORMULA_INPUTS(INSIDE_LOAD)
+#if GEMMEPI_FORMULA
     Formula_in in;
     constexpr int at = 0; // of any element, what is the same for all
     (void)in, (void)at;   // there may be none
-    memcpy(x.v, v, sizeof x.v);
-    FORMULA_INPUTS(INSIDE_LOAD)
     FORMULA_INPUTS(INSIDE_TAKE)
     draw(p, run, in, x.drawn);
+#else
+    if constexpr (WRITES_AUX) // before the rest is computed, which takes its registers
+        store_written(p, state, run, v);
+#endif
     compute_run(p, state, run, x);
     FORMULA_OUTPUTS(INSIDE_STORE)
     memcpy(v, x.v, sizeof x.v);
 }
-#endif

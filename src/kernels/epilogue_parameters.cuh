@@ -32,7 +32,7 @@
 #define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all
 #endif
 #ifndef GEMMEPI_FORMULA
-#define GEMMEPI_FORMULA 0 // 1: the prologue has a formula, for epilogue_inside.cuh
+#define GEMMEPI_FORMULA 0 // 1: the prologue has a formula, for epilogue_inside.cuh; else flags say it
 #define GEMMEPI_FORMULA_ROLLS 0 // the kernel for Hopper has one copy of it for all columns: 1, or for all of a tile: 2
 #define GEMMEPI_FORMULA_LACKS 0 // 1: no registers are left for anything ahead
 #endif
@@ -170,6 +170,7 @@ struct Kept_outputs {
 };
 #else
 #define PLACES_OF(params) nullptr
+template <class Type> using Taken = Type;
 #endif
 
 // >>lines of column sums: what an epilogue adds up over rows, BGRAD's, of each half of D, or a formula's reductions of columns and of all, of

@@ -149,22 +149,14 @@ __device__ inline void store(const gpi__kernel_matrix &x, u32 staged, long long 
         store_at<T, Halves>((T *)x.data + offset(x, item, row, column), valid, values);
 }
 
-template <class T, bool Staged>
-__device__ inline void store_scaled(const gpi__kernel_matrix &x, u32 staged, Acc scale, long long item,
-                                    long long row, long long column, int valid, const Acc (&values)[RUN]) {
-    Acc scaled[RUN];
-#pragma unroll
-    for (int i = 0; i < RUN; i++)
-        scaled[i] = product(values[i], scale);
-    store<T, Staged>(x, staged, item, row, column, valid, scaled);
-}
-
-// All members of a matrix that has halves.
-template <class T, bool Staged, int Halves>
-__device__ inline void store_halves(const gpi__epilogue_params &p, const gpi__kernel_matrix &x, const u32 *staged, long long item,
-                                    long long row, long long column, int valid, const Acc (&members)[Halves][RUN]) {
+// All members of a matrix that has halves, times its scale if it is Scaled.
+template <class T, bool Staged, bool Scaled, int Halves>
+__device__ inline void store_halves(const gpi__epilogue_params &p, const gpi__kernel_matrix &x, const u32 *staged, Acc scale, long long item,
+                                    long long row, long long column, int valid, const Acc (*members)[RUN]) {
     Acc runs[Halves][RUN];
-    memcpy(runs, members, sizeof runs);
+#pragma unroll
+    for (int i = 0; i < Halves * RUN; i++)
+        runs[i / RUN][i % RUN] = Scaled ? product(members[i / RUN][i % RUN], scale) : members[i / RUN][i % RUN];
     regroup<true>(runs);
 #pragma unroll
     for (int half = 0; half < Halves; half++)

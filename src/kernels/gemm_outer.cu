@@ -207,8 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemmepi_outer(GEMMEPI_P
     Of_columns of = load_columns(p, item, column, valid);
     Saved saved;
     load_saved(p, state, item, row, column, valid, saved);
-    if (!GEMMEPI_FORMULA)
-        load_residual(p, item, row, column, valid, saved);
+    load_residual(p, {item, row, column, valid}, saved);
     Acc v[HALVES][RUN] = {};
     add_steps(of_a, of_b, 0, v);
     add_others<FIRST>(params, of_a, b, columns_left, v);

@@ -393,8 +393,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     Of_columns of = load_columns(p, item, first, valid);
     Saved saved;
     load_saved(p, state, item, own_row, first, valid, saved);
-    if (!GEMMEPI_FORMULA)
-        load_residual(p, item, own_row, first, valid, saved);
+    load_residual(p, {item, own_row, first, valid}, saved);
 
     float sums[SUMS] = {};
     add_steps(a, b, k_left, sums);

@@ -86,11 +86,8 @@ __device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {
     } else if constexpr (operation == OP_GATED_BACKWARD) {
         if (USED<OUT_DA>)
             v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);
-        if (USED<OUT_DB>) {
-            Acc dy[1] = {v[IN_DY]}, value[1] = {v[IN_A]}, gate[1] = {v[IN_B]}, db[1];
-            gate_gradients<GEMMEPI_ACTIVATION>(dy, value, gate, s.parameter, db);
-            v[OUT_DB] = db[0];
-        }
+        if (USED<OUT_DB>)
+            v[OUT_DB] = gate_gradient<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], v[IN_B], s.parameter);
     } else if constexpr (operation == OP_LERP) {
         Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;
         bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;

@@ -46,7 +46,7 @@ __device__ inline void fetch(const gpi__pass_params &params, const Epilogue_stat
             GEMMEPI_HAS_PRODUCT ? exists : 0);
     load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);
 #if GEMMEPI_BRINGS
-    load_residual(params.epilogue, rows.item, row, rows.column, exists, fetched.saved);
+    load_residual(params.epilogue, {rows.item, row, rows.column, exists}, fetched.saved);
 #endif
 }
 

@@ -187,7 +187,8 @@ template <int Activation> static void activation_of_a_sum_is_as_accurate_as_it_s
             CHECK_WITHIN((activate_sum<Activation, false>(x, parameter)), w, "of a sum", x);
             CHECK_WITHIN((activate_sum<Activation, true>(x, parameter)), w, "of a gate's sum", x);
             if (scale != 0)
-                CHECK_WITHIN(activate_scaled_sum<Activation>(x * scale), w, "of a scaled sum", x);
+                CHECK_WITHIN((activate_biased_sum<Activation, false>(x, 0.0f, parameter)), w,
+                             "of a sum and a bias", x);
         }
 }
 
@@ -257,14 +258,11 @@ static void tanh_keeps_the_sign_of_zero() {
 static void a_gates_gradient_is_there_where_its_factors_are_not() {
     static const float gates[] = {-139.5f, -141, -175, -208, -230.25f, -260};
     enum { N = sizeof gates / sizeof *gates };
-    float dy[N], value[N], out[N];
-    for (int i = 0; i < N; i++)
-        dy[i] = 3e38f, value[i] = i % 2 ? -3e38f : 2e38f;
-    gate_gradients<ELU>(dy, value, gates, 0.5f, out);
     for (int i = 0; i < N; i++) {
-        double exact = (double)dy[i] * value[i] * 0.5 * exp((double)gates[i]);
+        float dy = 3e38f, value = i % 2 ? -3e38f : 2e38f;
+        double exact = (double)dy * value * 0.5 * exp((double)gates[i]);
         Want w = {exact, fabs(exact) * (GEMMEPI_EXACT ? 16 * U : 4096 * U) + SMALLEST};
-        CHECK_WITHIN(out[i], w, "a far gate's gradient", gates[i]);
+        CHECK_WITHIN(gate_gradient<ELU>(dy, value, gates[i], 0.5f), w, "a far gate's gradient", gates[i]);
     }
 }
 
@@ -279,8 +277,9 @@ template <int Activation> static void gates_gradients_are_within() {
                 dy[j] = factor(state);
                 value[j] = factor(state);
                 gate[j] = number(i + j);
+                out[j] =
+                    gate_gradient<Activation>(dy[j], value[j], gate[j], (float)parameter_of<Activation>());
             }
-            gate_gradients<Activation>(dy, value, gate, (float)parameter_of<Activation>(), out);
             for (int j = 0; j < N; j++) {
                 Want slope = want_derivative<Activation>(gate[j]), act = want_of<Activation>(gate[j]);
                 double both = (double)dy[j] * value[j];
@@ -325,7 +324,8 @@ template <int Activation> static void a_gates_gradient_in_f64_is_right_where_dy_
             if (i % 3)
                 gate[j] = fmod(gate[j], 4);
         }
-        gate_gradients<Activation>(dy, value, gate, parameter_of<Activation>(), out);
+        for (int j = 0; j < N; j++)
+            out[j] = gate_gradient<Activation>(dy[j], value[j], gate[j], parameter_of<Activation>());
         for (int j = 0; j < N; j++) {
             wide terms,
                 slope = oracle_wide_derivative(Activation, parameter_of<Activation>(), gate[j], &terms);
