@@ -6,8 +6,8 @@
     embed.py --check  fails, and says how to mend it, if what is there differs
 
 The output depends on the sources alone: no dates, LF line ends. CUDA sources are embedded without comments, indentation,
-blank lines and most blanks, and with DEVICE for `__device__ inline`; the compiler still counts lines as the files in
-src/kernels/ have them, and names those files.
+blank lines and most blanks, and with DEVICE for `__device__ inline` and UNROLL for `#pragma unroll`; the compiler still counts lines as
+the files in src/kernels/ have them, and names those files.
 """
 import itertools
 import pathlib
@@ -82,8 +82,10 @@ def name_of(path):
 
 
 def shorter(line):
-    """The two words of nearly every function, for which types.cuh has one."""
-    return line if line.startswith("#") else line.replace("__device__ inline ", "DEVICE ")
+    """What stands before nearly every function and loop, for which types.cuh has one word."""
+    if line.startswith("#"):
+        return "UNROLL" if line == "#pragma unroll" else line
+    return line.replace("__device__ inline ", "DEVICE ")
 
 
 def stripped_lines(path):

@@ -16,8 +16,9 @@ template <class X> constexpr bool SAME<X, X> = true;
 #define GEMMEPI_PARAMS const
 #endif
 
-// What embed.py writes for these two words.
+// What embed.py writes for these two, each before nearly every function or loop.
 #define DEVICE __device__ inline
+#define UNROLL _Pragma("unroll")
 
 // A launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The next
 // launch may begin as soon.
