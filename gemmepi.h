@@ -19811,16 +19811,17 @@ typedef struct gpi__plan_row {
   gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
   void (*describe)(const gemmepi_plan *plan, gemmepi_plan_details *details);
   void (*explain)(gpi__text *text, const gemmepi_plan *plan, const gemmepi_plan_details *details);
-  /* Finds the answers of all that the plan runs and that has none or, without options, whether cuBLASLt is right in it; a plan made later
-   goes by that. NULL: nothing is timed or checked. */
-  gemmepi_status (*measure)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
+  /* Both are for plans made later, which go by what is found. NULL: there is nothing to find. */
+  gemmepi_status (*tune)(const gemmepi_plan *plan,
+    const gemmepi_tune_options *options); /* the fastest ways */
+  void (*check)(const gemmepi_plan *plan); /* whether cuBLASLt is right in it */
 } gpi__plan_row;
 
 /* A row whose functions have the name in theirs; behind it the places of texts. */
 #define GPI__PLAN_ROW(kind, name, ...) \
   { \
     kind, __VA_ARGS__, gpi__make_##name, gpi__workspace_of_##name, gpi__run_##name, \
-      gpi__describe_##name, gpi__explain_##name, gpi__measure_##name \
+      gpi__describe_##name, gpi__explain_##name, gpi__tune_##name, gpi__check_##name \
   }
 /* Those of a desc with a formula, of its own and of a and b. */
 #define GPI__TEXTS_OF(desc) \
@@ -19873,38 +19874,47 @@ static int gpi__make_again(const gpi__plan_row *row, const gpi__wish *wish, gemm
 
 #define GPI__MOST_CHECKS 64 /* of one plan: each leaves out an algorithm, for all parts of a layer */
 
-/* With config.tune: tunes what the plan runs, and makes it again by what was found. Where tuning fails it stays for good. With config.check:
- checks what it runs by cuBLASLt, and makes it again until nothing is wrong. While a stream is captured the plan stays as it is, for a later
- call to do this. */
-static gemmepi_status gpi__measure_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
-  gemmepi_context *context = wish->context;
+/* Tunes what the plan runs, and makes it again by what was found. Where tuning fails it stays as it is. */
+static void gpi__tune_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
   gemmepi_tune_options options;
-  int i;
-  if ((context->tune <= 0 && !context->check) || context->is_host || !row->measure || gpi__read(&(*plan)->is_tried))
-    return GEMMEPI_OK;
-  if (gpi__is_captured(wish)) {
-    gpi__say(&context->log, GEMMEPI_LOG_INFO,
-      "a plan is not %s while a stream is captured: the next call outside of a capture does it",
-      context->tune > 0 ? "tuned" : "checked");
-    return GEMMEPI_OK;
-  }
   memset(&options, 0, sizeof options);
-  options.milliseconds = context->tune;
-  if (context->tune > 0) {
-    if (row->measure(*plan, &options))
-      gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
-    (void)gpi__make_again(row, wish, plan);
-  }
-  for (i = 0; context->check && i < GPI__MOST_CHECKS; i++)
-    if (row->measure(*plan, NULL) || !gpi__make_again(row, wish, plan))
-      break;
-  gpi__add(&(*plan)->is_tried, 1);
-  return GEMMEPI_OK;
+  options.milliseconds = wish->context->tune;
+  if (row->tune(*plan, &options))
+    gpi__say(&wish->context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
+  (void)gpi__make_again(row, wish, plan);
 }
 
-static gemmepi_status gpi__make_measured(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+/* Checks what the plan runs by cuBLASLt, and makes it again until nothing is wrong. */
+static void gpi__check_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+  int i = 0;
+  do
+    row->check(*plan);
+  while (gpi__make_again(row, wish, plan) && ++i < GPI__MOST_CHECKS);
+}
+
+/* Tunes and checks a plan, as the context's config has it, once. While a stream is captured it leaves this to a later call. */
+static void gpi__try_plan(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+  const gemmepi_context *context = wish->context;
+  int tunes = context->tune > 0 && row->tune, checks = context->check && row->check;
+  if ((!tunes && !checks) || context->is_host || gpi__read(&(*plan)->is_tried))
+    return;
+  if (gpi__is_captured(wish)) {
+    gpi__say(&context->log, GEMMEPI_LOG_INFO,
+      "a plan is not %s while a stream is captured: the next call outside of a capture does it", tunes ? "tuned" : "checked");
+    return;
+  }
+  if (tunes)
+    gpi__tune_first(row, wish, plan);
+  if (checks)
+    gpi__check_first(row, wish, plan);
+  gpi__add(&(*plan)->is_tried, 1);
+}
+
+static gemmepi_status gpi__make_tried(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
   gemmepi_status status = row->make(wish, plan);
-  return status ? status : gpi__measure_first(row, wish, plan);
+  if (!status)
+    gpi__try_plan(row, wish, plan);
+  return status;
 }
 
 static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc, gemmepi_plan **plan) {
@@ -19913,7 +19923,7 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
   if (plan)
     *plan = NULL; /* also after a failure */
   status = gpi__check_call(context, plan, "plan");
-  return status ? status : gpi__make_measured(row, &wish, plan);
+  return status ? status : gpi__make_tried(row, &wish, plan);
 }
 
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
@@ -19921,9 +19931,11 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
   gpi__text_key key;
   gemmepi_status status;
   gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
-  if (key.size && gpi__is_found(wish, key.bytes, key.size, plan))
-    return gpi__measure_first(row, wish, plan);
-  status = gpi__make_measured(row, wish, plan);
+  if (key.size && gpi__is_found(wish, key.bytes, key.size, plan)) {
+    gpi__try_plan(row, wish, plan);
+    return GEMMEPI_OK;
+  }
+  status = gpi__make_tried(row, wish, plan);
   if (!status && key.size) {
     gpi__add(&(*plan)->references, 1);
     gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
@@ -24268,10 +24280,15 @@ static size_t gpi__workspace_of_operation(const gemmepi_plan *plan) {
 }
 
 /* Texts are not looked for: descs have pointers to tensors. */
-static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE, {0, 0, {0, 0}, NULL},
-        gpi__make_operation,      gpi__workspace_of_operation,
-        gpi__run_elementwise,     gpi__describe_elementwise,
-        gpi__explain_elementwise, NULL};
+static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE,
+        {0, 0, {0, 0}, NULL},
+        gpi__make_operation,
+        gpi__workspace_of_operation,
+        gpi__run_elementwise,
+        gpi__describe_elementwise,
+        gpi__explain_elementwise,
+        NULL,
+        NULL};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   gemmepi_plan **plan) {
@@ -34869,24 +34886,17 @@ static void gpi__check_kind(gemmepi_context *context, const gpi__problem *produc
 }
 
 /* With config.check: checks what cuBLASLt multiplies of the plan, unless it is known. One at a time. */
-static void gpi__check_matmul(const gpi__matmul_plan *plan) {
-  gemmepi_context *context = plan->base.context;
+static void gpi__check_matmul(const gemmepi_plan *plan) {
+  gemmepi_context *context = plan->context;
+  const gpi__matmul_plan *current = gpi__current_plan((const gpi__matmul_plan *)plan);
   const gpi__lt_product *by;
   gpi__problem product;
-  if (!gpi__product_of_lt(plan, &product, &by) || !by->kind || gpi__has_verdict(context, by->kind))
+  if (!gpi__product_of_lt(current, &product, &by) || !by->kind || gpi__has_verdict(context, by->kind))
     return;
   gpi__lock(&context->tune_lock);
   if (!gpi__has_verdict(context, by->kind))
     gpi__check_kind(context, &product, by);
   gpi__unlock(&context->tune_lock);
-}
-
-/* options: to tune it; NULL: to check it. */
-static gemmepi_status gpi__measure_matmul(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
-  if (options)
-    return gpi__tune_matmul(plan, options);
-  gpi__check_matmul(gpi__current_plan((const gpi__matmul_plan *)plan));
-  return GEMMEPI_OK;
 }
 GPI__OPTIMIZE_LITTLE_END
 /* The calls of products: plans, runs, and both at once. */
@@ -35791,11 +35801,11 @@ static const gpi__tuned_kind gpi__tuned_groups = {gpi__enumerate_group_ways, gpi
         gpi__build_group_way, gpi__workspace_of_grouped,
         gpi__run_group_way};
 
-/* cuBLASLt has no part in them, so that there is nothing to check. */
-static gemmepi_status gpi__measure_grouped(const gemmepi_plan *base, const gemmepi_tune_options *options) {
-  return options ? gpi__tune_problem(base->context, &((const gpi__grouped_plan *)base)->problem, &gpi__tuned_groups, options)
-        : GEMMEPI_OK;
+static gemmepi_status gpi__tune_grouped(const gemmepi_plan *base, const gemmepi_tune_options *options) {
+  return gpi__tune_problem(base->context, &((const gpi__grouped_plan *)base)->problem, &gpi__tuned_groups, options);
 }
+
+#define gpi__check_grouped NULL /* cuBLASLt multiplies no groups */
 GPI__OPTIMIZE_LITTLE_END
 /* The calls of grouped products: plans, runs, and both at once. */
 
@@ -39804,20 +39814,32 @@ static size_t gpi__workspace_of_layer(const gemmepi_plan *plan) {
   return gpi__layer_workspace((const gpi__linear_plan *)plan);
 }
 
-/* A layer's steps are products for the runs of which alpha is 1. */
-static gemmepi_status gpi__measure_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
   const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = 0; i < GPI__BLOCKS && !status; i++)
     if (layer->blocks[i])
-      status = gpi__measure_layer(&layer->blocks[i]->base, options);
+      status = gpi__tune_layer(&layer->blocks[i]->base, options);
   if (layer->ahead && !status)
-    status = gpi__measure_layer(&layer->ahead->base, options);
+    status = gpi__tune_layer(&layer->ahead->base, options);
   for (i = 0; i < layer->step_count && !status; i++)
     if (layer->steps[i].product)
-      status = gpi__measure_matmul(&layer->steps[i].product->base, options);
+      status = gpi__tune_matmul(&layer->steps[i].product->base, options);
   return status;
+}
+
+static void gpi__check_layer(const gemmepi_plan *plan) {
+  const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
+  int i;
+  for (i = 0; i < GPI__BLOCKS; i++)
+    if (layer->blocks[i])
+      gpi__check_layer(&layer->blocks[i]->base);
+  if (layer->ahead)
+    gpi__check_layer(&layer->ahead->base);
+  for (i = 0; i < layer->step_count; i++)
+    if (layer->steps[i].product)
+      gpi__check_matmul(&layer->steps[i].product->base);
 }
 
 /* Forward, and backward. */
@@ -40846,15 +40868,17 @@ static const gpi__plan_row *gpi__row_of_layer(int backward) {
   return &gpi__layer_plans[backward];
 }
 
+/* Returns the i'th of twice as many plans as there are layers, or NULL. */
+static gemmepi_plan *gpi__layer_plan(const gpi__network_plan *network, int i) {
+  return i % 2 ? network->backward[i / 2] : network->forward[i / 2];
+}
+
 static void gpi__destroy_network(gemmepi_plan *destroyed) {
   gpi__network_plan *network = (gpi__network_plan *)destroyed;
   int i;
-  for (i = 0; i < network->task.layer_count; i++) {
-    if (network->forward[i])
-      gpi__release_plan(network->forward[i]);
-    if (network->backward[i])
-      gpi__release_plan(network->backward[i]);
-  }
+  for (i = 0; i < 2 * network->task.layer_count; i++)
+    if (gpi__layer_plan(network, i))
+      gpi__release_plan(gpi__layer_plan(network, i));
   gpi__drop_networks_formulas(network->base.context, &network->task);
   gpi__delete(&network->base.context->allocator, network);
 }
@@ -41549,17 +41573,22 @@ static size_t gpi__workspace_of_network(const gemmepi_plan *plan) {
   return gpi__network_workspace((const gpi__network_plan *)plan);
 }
 
-static gemmepi_status gpi__measure_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+static gemmepi_status gpi__tune_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
   const gpi__network_plan *network = (const gpi__network_plan *)plan;
   gemmepi_status status = GEMMEPI_OK;
   int i;
-  for (i = 0; i < network->task.layer_count && !status; i++) {
-    if (network->forward[i])
-      status = gpi__measure_layer(network->forward[i], options);
-    if (network->backward[i] && !status)
-      status = gpi__measure_layer(network->backward[i], options);
-  }
+  for (i = 0; i < 2 * network->task.layer_count && !status; i++)
+    if (gpi__layer_plan(network, i))
+      status = gpi__tune_layer(gpi__layer_plan(network, i), options);
   return status;
+}
+
+static void gpi__check_network(const gemmepi_plan *plan) {
+  const gpi__network_plan *network = (const gpi__network_plan *)plan;
+  int i;
+  for (i = 0; i < 2 * network->task.layer_count; i++)
+    if (gpi__layer_plan(network, i))
+      gpi__check_layer(gpi__layer_plan(network, i));
 }
 
 /* Forward, and backward. */
@@ -41807,8 +41836,8 @@ static gemmepi_status gpi__tune_any(gemmepi_context *context, const gemmepi_any_
     return status;
   wish.kind = row->kind;
   status = row->make(&wish, &plan);
-  if (!status && row->measure)
-    status = row->measure(plan, options);
+  if (!status && row->tune)
+    status = row->tune(plan, options);
   if (plan)
     gpi__release_plan(plan);
   return status;

@@ -15,8 +15,8 @@ static gemmepi_status gpi__tune_any(gemmepi_context *context, const gemmepi_any_
         return status;
     wish.kind = row->kind;
     status = row->make(&wish, &plan);
-    if (!status && row->measure)
-        status = row->measure(plan, options);
+    if (!status && row->tune)
+        status = row->tune(plan, options);
     if (plan)
         gpi__release_plan(plan);
     return status;

@@ -68,10 +68,15 @@ static size_t gpi__workspace_of_operation(const gemmepi_plan *plan) {
 }
 
 /* Texts are not looked for: descs have pointers to tensors. */
-static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE, {0, 0, {0, 0}, NULL},
-                                                     gpi__make_operation,      gpi__workspace_of_operation,
-                                                     gpi__run_elementwise,     gpi__describe_elementwise,
-                                                     gpi__explain_elementwise, NULL};
+static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE,
+                                                     {0, 0, {0, 0}, NULL},
+                                                     gpi__make_operation,
+                                                     gpi__workspace_of_operation,
+                                                     gpi__run_elementwise,
+                                                     gpi__describe_elementwise,
+                                                     gpi__explain_elementwise,
+                                                     NULL,
+                                                     NULL};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
                                                     const gemmepi_elementwise_desc *desc,

@@ -67,11 +67,11 @@ static const gpi__tuned_kind gpi__tuned_groups = {gpi__enumerate_group_ways, gpi
                                                   gpi__build_group_way, gpi__workspace_of_grouped,
                                                   gpi__run_group_way};
 
-/* cuBLASLt has no part in them, so that there is nothing to check. */
-static gemmepi_status gpi__measure_grouped(const gemmepi_plan *base, const gemmepi_tune_options *options) {
-    return options ? gpi__tune_problem(base->context, &((const gpi__grouped_plan *)base)->problem,
-                                       &gpi__tuned_groups, options)
-                   : GEMMEPI_OK;
+static gemmepi_status gpi__tune_grouped(const gemmepi_plan *base, const gemmepi_tune_options *options) {
+    return gpi__tune_problem(base->context, &((const gpi__grouped_plan *)base)->problem, &gpi__tuned_groups,
+                             options);
 }
+
+#define gpi__check_grouped NULL /* cuBLASLt multiplies no groups */
 
 #endif

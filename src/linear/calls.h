@@ -34,20 +34,32 @@ static size_t gpi__workspace_of_layer(const gemmepi_plan *plan) {
     return gpi__layer_workspace((const gpi__linear_plan *)plan);
 }
 
-/* A layer's steps are products for the runs of which alpha is 1. */
-static gemmepi_status gpi__measure_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
     const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < GPI__BLOCKS && !status; i++)
         if (layer->blocks[i])
-            status = gpi__measure_layer(&layer->blocks[i]->base, options);
+            status = gpi__tune_layer(&layer->blocks[i]->base, options);
     if (layer->ahead && !status)
-        status = gpi__measure_layer(&layer->ahead->base, options);
+        status = gpi__tune_layer(&layer->ahead->base, options);
     for (i = 0; i < layer->step_count && !status; i++)
         if (layer->steps[i].product)
-            status = gpi__measure_matmul(&layer->steps[i].product->base, options);
+            status = gpi__tune_matmul(&layer->steps[i].product->base, options);
     return status;
+}
+
+static void gpi__check_layer(const gemmepi_plan *plan) {
+    const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
+    int i;
+    for (i = 0; i < GPI__BLOCKS; i++)
+        if (layer->blocks[i])
+            gpi__check_layer(&layer->blocks[i]->base);
+    if (layer->ahead)
+        gpi__check_layer(&layer->ahead->base);
+    for (i = 0; i < layer->step_count; i++)
+        if (layer->steps[i].product)
+            gpi__check_matmul(&layer->steps[i].product->base);
 }
 
 /* Forward, and backward. */

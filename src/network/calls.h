@@ -53,17 +53,22 @@ static size_t gpi__workspace_of_network(const gemmepi_plan *plan) {
     return gpi__network_workspace((const gpi__network_plan *)plan);
 }
 
-static gemmepi_status gpi__measure_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+static gemmepi_status gpi__tune_network(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
     const gpi__network_plan *network = (const gpi__network_plan *)plan;
     gemmepi_status status = GEMMEPI_OK;
     int i;
-    for (i = 0; i < network->task.layer_count && !status; i++) {
-        if (network->forward[i])
-            status = gpi__measure_layer(network->forward[i], options);
-        if (network->backward[i] && !status)
-            status = gpi__measure_layer(network->backward[i], options);
-    }
+    for (i = 0; i < 2 * network->task.layer_count && !status; i++)
+        if (gpi__layer_plan(network, i))
+            status = gpi__tune_layer(gpi__layer_plan(network, i), options);
     return status;
+}
+
+static void gpi__check_network(const gemmepi_plan *plan) {
+    const gpi__network_plan *network = (const gpi__network_plan *)plan;
+    int i;
+    for (i = 0; i < 2 * network->task.layer_count; i++)
+        if (gpi__layer_plan(network, i))
+            gpi__check_layer(gpi__layer_plan(network, i));
 }
 
 /* Forward, and backward. */

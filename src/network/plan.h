@@ -23,15 +23,17 @@ static const gpi__plan_row *gpi__row_of_layer(int backward) {
     return &gpi__layer_plans[backward];
 }
 
+/* Returns the i'th of twice as many plans as there are layers, or NULL. */
+static gemmepi_plan *gpi__layer_plan(const gpi__network_plan *network, int i) {
+    return i % 2 ? network->backward[i / 2] : network->forward[i / 2];
+}
+
 static void gpi__destroy_network(gemmepi_plan *destroyed) {
     gpi__network_plan *network = (gpi__network_plan *)destroyed;
     int i;
-    for (i = 0; i < network->task.layer_count; i++) {
-        if (network->forward[i])
-            gpi__release_plan(network->forward[i]);
-        if (network->backward[i])
-            gpi__release_plan(network->backward[i]);
-    }
+    for (i = 0; i < 2 * network->task.layer_count; i++)
+        if (gpi__layer_plan(network, i))
+            gpi__release_plan(gpi__layer_plan(network, i));
     gpi__drop_networks_formulas(network->base.context, &network->task);
     gpi__delete(&network->base.context->allocator, network);
 }

@@ -27,16 +27,17 @@ typedef struct gpi__plan_row {
     gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
     void (*describe)(const gemmepi_plan *plan, gemmepi_plan_details *details);
     void (*explain)(gpi__text *text, const gemmepi_plan *plan, const gemmepi_plan_details *details);
-    /* Finds the answers of all that the plan runs and that has none or, without options, whether cuBLASLt is right in it; a plan made later
-       goes by that. NULL: nothing is timed or checked. */
-    gemmepi_status (*measure)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
+    /* Both are for plans made later, which go by what is found. NULL: there is nothing to find. */
+    gemmepi_status (*tune)(const gemmepi_plan *plan,
+                           const gemmepi_tune_options *options); /* the fastest ways */
+    void (*check)(const gemmepi_plan *plan);                     /* whether cuBLASLt is right in it */
 } gpi__plan_row;
 
 /* A row whose functions have the name in theirs; behind it the places of texts. */
-#define GPI__PLAN_ROW(kind, name, ...)                                                  \
-    {                                                                                   \
-        kind, __VA_ARGS__, gpi__make_##name, gpi__workspace_of_##name, gpi__run_##name, \
-            gpi__describe_##name, gpi__explain_##name, gpi__measure_##name              \
+#define GPI__PLAN_ROW(kind, name, ...)                                                     \
+    {                                                                                      \
+        kind, __VA_ARGS__, gpi__make_##name, gpi__workspace_of_##name, gpi__run_##name,    \
+            gpi__describe_##name, gpi__explain_##name, gpi__tune_##name, gpi__check_##name \
     }
 /* Those of a desc with a formula, of its own and of a and b. */
 #define GPI__TEXTS_OF(desc) \
@@ -89,41 +90,48 @@ static int gpi__make_again(const gpi__plan_row *row, const gpi__wish *wish, gemm
 
 #define GPI__MOST_CHECKS 64 /* of one plan: each leaves out an algorithm, for all parts of a layer */
 
-/* With config.tune: tunes what the plan runs, and makes it again by what was found. Where tuning fails it stays for good. With config.check:
-   checks what it runs by cuBLASLt, and makes it again until nothing is wrong. While a stream is captured the plan stays as it is, for a later
-   call to do this. */
-static gemmepi_status gpi__measure_first(const gpi__plan_row *row, const gpi__wish *wish,
-                                         gemmepi_plan **plan) {
-    gemmepi_context *context = wish->context;
+/* Tunes what the plan runs, and makes it again by what was found. Where tuning fails it stays as it is. */
+static void gpi__tune_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
     gemmepi_tune_options options;
-    int i;
-    if ((context->tune <= 0 && !context->check) || context->is_host || !row->measure ||
-        gpi__read(&(*plan)->is_tried))
-        return GEMMEPI_OK;
+    memset(&options, 0, sizeof options);
+    options.milliseconds = wish->context->tune;
+    if (row->tune(*plan, &options))
+        gpi__say(&wish->context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
+    (void)gpi__make_again(row, wish, plan);
+}
+
+/* Checks what the plan runs by cuBLASLt, and makes it again until nothing is wrong. */
+static void gpi__check_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+    int i = 0;
+    do
+        row->check(*plan);
+    while (gpi__make_again(row, wish, plan) && ++i < GPI__MOST_CHECKS);
+}
+
+/* Tunes and checks a plan, as the context's config has it, once. While a stream is captured it leaves this to a later call. */
+static void gpi__try_plan(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+    const gemmepi_context *context = wish->context;
+    int tunes = context->tune > 0 && row->tune, checks = context->check && row->check;
+    if ((!tunes && !checks) || context->is_host || gpi__read(&(*plan)->is_tried))
+        return;
     if (gpi__is_captured(wish)) {
         gpi__say(&context->log, GEMMEPI_LOG_INFO,
                  "a plan is not %s while a stream is captured: the next call outside of a capture does it",
-                 context->tune > 0 ? "tuned" : "checked");
-        return GEMMEPI_OK;
+                 tunes ? "tuned" : "checked");
+        return;
     }
-    memset(&options, 0, sizeof options);
-    options.milliseconds = context->tune;
-    if (context->tune > 0) {
-        if (row->measure(*plan, &options))
-            gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
-        (void)gpi__make_again(row, wish, plan);
-    }
-    for (i = 0; context->check && i < GPI__MOST_CHECKS; i++)
-        if (row->measure(*plan, NULL) || !gpi__make_again(row, wish, plan))
-            break;
+    if (tunes)
+        gpi__tune_first(row, wish, plan);
+    if (checks)
+        gpi__check_first(row, wish, plan);
     gpi__add(&(*plan)->is_tried, 1);
-    return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__make_measured(const gpi__plan_row *row, const gpi__wish *wish,
-                                         gemmepi_plan **plan) {
+static gemmepi_status gpi__make_tried(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
     gemmepi_status status = row->make(wish, plan);
-    return status ? status : gpi__measure_first(row, wish, plan);
+    if (!status)
+        gpi__try_plan(row, wish, plan);
+    return status;
 }
 
 static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc,
@@ -133,7 +141,7 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
     if (plan)
         *plan = NULL; /* also after a failure */
     status = gpi__check_call(context, plan, "plan");
-    return status ? status : gpi__make_measured(row, &wish, plan);
+    return status ? status : gpi__make_tried(row, &wish, plan);
 }
 
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
@@ -142,9 +150,11 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
     gpi__text_key key;
     gemmepi_status status;
     gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
-    if (key.size && gpi__is_found(wish, key.bytes, key.size, plan))
-        return gpi__measure_first(row, wish, plan);
-    status = gpi__make_measured(row, wish, plan);
+    if (key.size && gpi__is_found(wish, key.bytes, key.size, plan)) {
+        gpi__try_plan(row, wish, plan);
+        return GEMMEPI_OK;
+    }
+    status = gpi__make_tried(row, wish, plan);
     if (!status && key.size) {
         gpi__add(&(*plan)->references, 1);
         gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));

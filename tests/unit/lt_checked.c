@@ -251,11 +251,13 @@ static void what_cannot_be_checked_is_used_with_a_warning(void) {
     }
 }
 
-static void one_shot_calls_and_layers_check_too(void) {
+static void one_shot_calls_layers_and_networks_check_too(void) {
     gemmepi_context *context = begin(86, 130100, BY_LT | BY_SPLIT | BY_PLAIN, "");
     gemmepi_matmul_desc desc = with_bias();
     gemmepi_matmul_args args = args_for(&desc);
     gemmepi_linear_desc layer;
+    gemmepi_network_layer wide;
+    gemmepi_network_desc network;
     gemmepi_plan *plan = NULL;
     spoil(24, four_units);
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
@@ -266,7 +268,14 @@ static void one_shot_calls_and_layers_check_too(void) {
     layer.activation = GEMMEPI_SILU,
     layer.flags = GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
     CHECK(gemmepi_plan_linear_backward(context, &layer, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(strstr(logged, "F16"), "%s", logged);
+    CHECK(strstr(logged, ": F16 x F16"), "%s", logged);
+    gemmepi_plan_destroy(plan);
+    memset(&wide, 0, sizeof wide), memset(&network, 0, sizeof network);
+    wide.width = 2 * DEPTH;
+    network.rows = EDGE, network.input = DEPTH, network.layers = &wide, network.layer_count = 1;
+    network.dtype = GEMMEPI_F64;
+    CHECK(gemmepi_plan_network(context, &network, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(strstr(logged, ": F64 x F64"), "%s", logged);
     gemmepi_plan_destroy(plan);
     end(context);
 }
@@ -341,7 +350,7 @@ int main(void) {
     RUN(what_was_found_is_kept_on_disk);
     RUN(nothing_is_checked_in_a_capture_but_later);
     RUN(what_cannot_be_checked_is_used_with_a_warning);
-    RUN(one_shot_calls_and_layers_check_too);
+    RUN(one_shot_calls_layers_and_networks_check_too);
     RUN(threads_that_plan_one_kind_check_it_once);
     RUN(an_answer_of_tuning_that_is_wrong_is_not_used);
     RUN(bad_values_are_refused);

@@ -355,24 +355,17 @@ static void gpi__check_kind(gemmepi_context *context, const gpi__problem *produc
 }
 
 /* With config.check: checks what cuBLASLt multiplies of the plan, unless it is known. One at a time. */
-static void gpi__check_matmul(const gpi__matmul_plan *plan) {
-    gemmepi_context *context = plan->base.context;
+static void gpi__check_matmul(const gemmepi_plan *plan) {
+    gemmepi_context *context = plan->context;
+    const gpi__matmul_plan *current = gpi__current_plan((const gpi__matmul_plan *)plan);
     const gpi__lt_product *by;
     gpi__problem product;
-    if (!gpi__product_of_lt(plan, &product, &by) || !by->kind || gpi__has_verdict(context, by->kind))
+    if (!gpi__product_of_lt(current, &product, &by) || !by->kind || gpi__has_verdict(context, by->kind))
         return;
     gpi__lock(&context->tune_lock);
     if (!gpi__has_verdict(context, by->kind))
         gpi__check_kind(context, &product, by);
     gpi__unlock(&context->tune_lock);
-}
-
-/* options: to tune it; NULL: to check it. */
-static gemmepi_status gpi__measure_matmul(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
-    if (options)
-        return gpi__tune_matmul(plan, options);
-    gpi__check_matmul(gpi__current_plan((const gpi__matmul_plan *)plan));
-    return GEMMEPI_OK;
 }
 
 #endif
