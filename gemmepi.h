@@ -16109,7 +16109,7 @@ struct gemmepi_context {
   gpi__map answers; /* gpi__answer by a problem's digest: what tuning found */
   gpi__mutex
     tune_lock; /* held while a problem is tuned: what is timed is alone, as far as the context goes */
-  int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
+  int only_workspace; /* only workspace is asked for: no kernel is looked for */
 
   gpi__atomic_pointer faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
 
@@ -19096,7 +19096,7 @@ static gemmepi_status gpi__get_waiting_kernel(gemmepi_context *context, const ch
   const char *prologue, const char *entry, gpi__launch *launch) {
   gpi__kernel *kernel = NULL;
   gemmepi_status status;
-  if (context->only_measures)
+  if (context->only_workspace)
     return GEMMEPI_OK;
   status = gpi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
   if (status)
@@ -25002,7 +25002,7 @@ static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi
   const char *file, const char *prologue, const char *entry, gpi__kernel_getter get, gpi__launch *launch) {
   gpi__text text;
   gemmepi_status status;
-  if (context->only_measures)
+  if (context->only_workspace)
     return GEMMEPI_OK;
   text = gpi__growing_text(&context->allocator);
   gpi__append(&text, "%s", prologue);
@@ -31042,9 +31042,9 @@ static gemmepi_status gpi__count_scaled(gpi__matmul_plan *plan) {
   gpi__fused scaled;
   gemmepi_status status;
   size_t size;
-  context->only_measures = 1;
+  context->only_workspace = 1;
   status = gpi__build_fused(context, &plan->problem, &candidate, &scaled);
-  context->only_measures = 0;
+  context->only_workspace = 0;
   size = status ? 0 : gpi__fused_workspace(&scaled);
   if (size > plan->workspace_size)
     plan->workspace_size = size;
@@ -32274,7 +32274,7 @@ static void gpi__refuse_candidate(gpi__matmul_plan *plan, const gpi__candidate *
 /* PLAIN may be slow beyond all others, and takes what they leave for want of a library. */
 static void gpi__warn_of_plain(const gpi__matmul_plan *plan) {
   const gemmepi_context *context = plan->base.context;
-  if (plan->route->id != GEMMEPI_ROUTE_PLAIN || context->only_measures)
+  if (plan->route->id != GEMMEPI_ROUTE_PLAIN || context->only_workspace)
     return;
   gpi__say(&context->log, GEMMEPI_LOG_WARNING,
     "a product of m %lld, n %lld, k %lld uses the slow route plain, as a library is missing; gemmepi_plan_explain says which",

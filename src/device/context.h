@@ -54,8 +54,8 @@ struct gemmepi_context {
     gpi__map checks;  /* gpi__lt_verdict by the kind of a product of cuBLASLt's: what config.check found */
     gpi__map answers; /* gpi__answer by a problem's digest: what tuning found */
     gpi__mutex
-        tune_lock;     /* held while a problem is tuned: what is timed is alone, as far as the context goes */
-    int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
+        tune_lock; /* held while a problem is tuned: what is timed is alone, as far as the context goes */
+    int only_workspace; /* only workspace is asked for: no kernel is looked for */
 
     gpi__atomic_pointer faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
 

@@ -102,7 +102,7 @@ static gemmepi_status gpi__get_waiting_kernel(gemmepi_context *context, const ch
                                               const char *prologue, const char *entry, gpi__launch *launch) {
     gpi__kernel *kernel = NULL;
     gemmepi_status status;
-    if (context->only_measures)
+    if (context->only_workspace)
         return GEMMEPI_OK;
     status = gpi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
     if (status)

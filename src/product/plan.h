@@ -139,7 +139,7 @@ static void gpi__refuse_candidate(gpi__matmul_plan *plan, const gpi__candidate *
 /* PLAIN may be slow beyond all others, and takes what they leave for want of a library. */
 static void gpi__warn_of_plain(const gpi__matmul_plan *plan) {
     const gemmepi_context *context = plan->base.context;
-    if (plan->route->id != GEMMEPI_ROUTE_PLAIN || context->only_measures)
+    if (plan->route->id != GEMMEPI_ROUTE_PLAIN || context->only_workspace)
         return;
     gpi__say(&context->log, GEMMEPI_LOG_WARNING,
              "a product of m %lld, n %lld, k %lld uses the slow route plain, as a library is missing; "

@@ -695,9 +695,9 @@ static long build_every_candidate(planned *p) {
                 gemmepi_status status;
                 if (engine->estimate(context, &plan->problem, &candidate) >= GPI__NEVER)
                     continue;
-                context->only_measures = 1;
+                context->only_workspace = 1;
                 status = gpi__build_fused(context, &plan->problem, &candidate, &fused);
-                context->only_measures = 0;
+                context->only_workspace = 0;
                 if (status == GEMMEPI_UNSUPPORTED)
                     continue;
                 CHECK(status == GEMMEPI_OK && fused.built.kernel.launch.shared <= room_of(context->arch),

@@ -411,7 +411,7 @@ static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi
                                              gpi__kernel_getter get, gpi__launch *launch) {
     gpi__text text;
     gemmepi_status status;
-    if (context->only_measures)
+    if (context->only_workspace)
         return GEMMEPI_OK;
     text = gpi__growing_text(&context->allocator);
     gpi__append(&text, "%s", prologue);

@@ -229,9 +229,9 @@ static gemmepi_status gpi__count_scaled(gpi__matmul_plan *plan) {
     gpi__fused scaled;
     gemmepi_status status;
     size_t size;
-    context->only_measures = 1;
+    context->only_workspace = 1;
     status = gpi__build_fused(context, &plan->problem, &candidate, &scaled);
-    context->only_measures = 0;
+    context->only_workspace = 0;
     size = status ? 0 : gpi__fused_workspace(&scaled);
     if (size > plan->workspace_size)
         plan->workspace_size = size;
