@@ -239,15 +239,19 @@ static const gpi__candidate *gpi__candidate_like(const gpi__candidates *candidat
     return NULL;
 }
 
+/* Says of one of them for which runs it is, which an answer's text does not. */
+static void gpi__complete_way(const gpi__candidates *candidates, gpi__candidate *one) {
+    one->applied = gpi__candidate_like(candidates, one)->applied;
+}
+
 /* Whether it is a way to run the problem, of which these are the candidates: an answer may come from anywhere. */
 static int gpi__is_a_way(const gemmepi_context *context, const gpi__problem *problem,
                          const gpi__candidates *candidates, const gpi__candidate *one) {
-    const gpi__candidate *like = gpi__candidate_like(candidates, one);
     gpi__candidate own = *one;
     gpi__problem packed;
-    if (!like)
+    if (!gpi__candidate_like(candidates, one))
         return 0;
-    own.applied = like->applied; /* which an answer's text does not say */
+    gpi__complete_way(candidates, &own);
     if (one->route != GEMMEPI_ROUTE_FUSED)
         return (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm.id > 0);
     gpi__pack_views(problem, one->copies, &packed);

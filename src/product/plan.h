@@ -90,6 +90,8 @@ static int gpi__find_tuned(gemmepi_context *context, const gpi__problem *problem
         memset(&candidates, 0, sizeof candidates);
         gpi__enumerate(context, &run, gpi__may_be_applied(&run), &candidates);
         is_there = gpi__is_a_way(context, &run, &candidates, &found->candidate);
+        if (is_there)
+            gpi__complete_way(&candidates, &found->candidate);
     }
     if (answer && !is_there)
         gpi__ignore_answer(context, answer);
@@ -106,17 +108,11 @@ static gpi__tuned gpi__tuned_by(const gpi__answer *answer) {
     return tuned;
 }
 
-/* By the candidate as it is, whose text does not say for which runs. */
-static gemmepi_status gpi__build_as_told(gpi__matmul_plan *plan, const gpi__candidate *told) {
-    const gpi__candidate *like = gpi__candidate_like(&plan->candidates, told);
-    gpi__candidate own = *told;
-    own.applied = like ? like->applied : 0;
-    return gpi__build_by(plan, own.route, &own);
-}
-
 static gemmepi_status gpi__build_answer(gpi__matmul_plan *plan, const gpi__answer *answer) {
     gpi__answer own = *answer; /* while a kernel is compiled another thread may change it */
-    gemmepi_status status = gpi__build_as_told(plan, &own.candidate);
+    gemmepi_status status;
+    gpi__complete_way(&plan->candidates, &own.candidate);
+    status = gpi__build_by(plan, own.candidate.route, &own.candidate);
     if (status) {
         gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer: %s",
                  gpi__error_text);
@@ -157,7 +153,7 @@ static gemmepi_status gpi__choose(gpi__matmul_plan *plan, const gpi__matmul_plan
     int misses_library = 0;
     gpi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
     if (plan->forced)
-        return gpi__build_as_told(plan, plan->forced);
+        return gpi__build_by(plan, plan->forced->route, plan->forced);
     answer = instead_of ? NULL : gpi__answer_for(plan->base.context, &plan->problem, &plan->candidates);
     if (answer && gpi__build_answer(plan, answer) == GEMMEPI_OK)
         return GEMMEPI_OK;

@@ -4,11 +4,6 @@
 
 #include "../products/problem.h"
 
-/* What is inside a product's plan. */
-static gpi__matmul_plan *matmul_of(gemmepi_plan *plan) {
-    return (gpi__matmul_plan *)plan;
-}
-
 /* GEMMEPI_TEST_ARCH: the GPU is taken for one of this compute capability, as in 76, whose kernels are those of 7.5 in PTX: the driver of
    a later GPU compiles that. */
 static void take_for_other_chip(test_device *device) {
@@ -38,34 +33,43 @@ static gpi__candidate candidate_by(const gpi__engine *engine, int shape, int app
     return candidate;
 }
 
-static gemmepi_status build_candidate(gpi__matmul_plan *plan, const gpi__candidate *candidate) {
-    gpi__fused *built = (gpi__fused *)plan->built;
-    gemmepi_status status = gpi__build_fused(plan->base.context, &plan->problem, candidate, built);
-    plan->workspace_size = gpi__fused_workspace(built);
-    plan->applied = candidate->applied;
-    return status;
+/* What a plan of the desc is of; to be given to gpi__drop_formulas. */
+static gpi__problem problem_of(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
+    gpi__problem problem;
+    memset(&problem, 0, sizeof problem);
+    CHECK(gpi__convert_problem(context, desc, GPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    return problem;
 }
 
-/* The plan, built as this candidate; NULL where that fails, which destroys it. processors: for a grid of as many blocks, each of which
-   has many tiles where these are few; 0: those that there are. */
-static gemmepi_plan *plan_by(gemmepi_plan *plan, const gpi__candidate *candidate, int processors) {
-    gemmepi_context *context = matmul_of(plan)->base.context;
+/* The product that a kernel runs: D's scales may be found behind it. */
+static gpi__problem product_of(const gpi__problem *problem) {
+    return gpi__finds_around(problem) ? gpi__problem_within(problem) : *problem;
+}
+
+/* The problem's plan as this candidate, also for what has alpha and C; no other kernel is compiled. NULL where that fails. processors: for
+   a grid of as many blocks, each of which has many tiles where these are few; 0: those that there are. */
+static gemmepi_plan *plan_by(gemmepi_context *context, const gpi__problem *problem,
+                             const gpi__candidate *candidate, int processors) {
+    gemmepi_plan *plan = NULL;
     int all = context->multiprocessors;
-    gpi__entry entry;
-    gemmepi_status status = gpi__enter_relaxed(context, &entry);
-    if (!status) {
-        gpi__lock(&context->build_lock);
-        context->multiprocessors = processors ? processors : all;
-        status = build_candidate(matmul_of(plan), candidate);
-        context->multiprocessors = all;
-        gpi__unlock(&context->build_lock);
-        gpi__leave_relaxed(context, &entry);
-    }
+    gemmepi_status status;
+    context->multiprocessors = processors ? processors : all;
+    status = gpi__build_plan_by(context, problem, candidate, &plan);
+    context->multiprocessors = all;
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (!status)
-        return plan;
+    return plan;
+}
+
+/* The plan that the product has inside. */
+static const gpi__matmul_plan *matmul_of(const gemmepi_plan *plan) {
+    return (const gpi__matmul_plan *)plan;
+}
+
+/* Destroys the plan, whose runs were by its kernel, not by one chosen for alpha or C. */
+static void drop_plan(gemmepi_plan *plan) {
+    CHECK(!plan || !gpi__load_pointer(matmul_of(plan)->scaled_place), "a kernel ran that nobody has named");
     gemmepi_plan_destroy(plan);
-    return NULL;
 }
 
 #endif

@@ -468,40 +468,18 @@ static void check_table(const world *w, table *t, const char *kernel) {
 
 /* >>plans of one shape */
 
-/* Has the plan's product built anew, as this candidate with the formula inside. */
-static gemmepi_status force(gemmepi_plan *made, const gpi__candidate *candidate) {
-    gpi__matmul_plan *plan = (gpi__matmul_plan *)made;
-    gpi__formula_step *step = &plan->around->formula;
-    const gpi__problem *problem = &plan->around->inside;
-    gpi__entry entry;
-    gemmepi_status status;
-    if (gpi__enter_relaxed(device.context, &entry))
-        return GEMMEPI_OUT_OF_MEMORY;
-    gpi__lock(&device.context->build_lock);
-    plan->problem = gpi__problem_inside(problem);
-    status = gpi__build_by(plan, GEMMEPI_ROUTE_FUSED, candidate);
-    gpi__unlock(&device.context->build_lock);
-    gpi__leave_relaxed(device.context, &entry);
-    plan->around->lacks_product = 0;
-    memset(step, 0, sizeof *step);
-    step->is_inside = 1;
-    step->said = gpi__slots_of(problem);
-    return status;
-}
-
 static int runs;
 
-/* Whether the shape takes the product with the formula inside. A plan, which compiles kernels, is not needed to tell. */
-static int is_taken(const gemmepi_matmul_desc *desc, const gpi__candidate *candidate) {
-    gpi__problem problem, inside;
-    int result;
-    CHECK(gpi__convert_problem(device.context, desc, 256, &problem) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
+/* With the formula inside; NULL: the shape does not take the product. */
+static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const gpi__candidate *candidate) {
+    gpi__problem problem = problem_of(device.context, desc), inside;
+    gemmepi_plan *plan = NULL;
     CHECK(!gpi__not_inside(&problem), "%s: %s", desc->formula, gpi__not_inside(&problem));
     inside = gpi__problem_inside(&problem);
-    result = takes(candidate, &inside);
+    if (takes(candidate, &inside))
+        plan = plan_by(device.context, &problem, candidate, 0);
     gpi__drop_formulas(device.context, &problem);
-    return result;
+    return plan;
 }
 
 static void drop_world(world *w) {
@@ -521,26 +499,19 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     void *pointers[MOST];
     gemmepi_matmul_desc desc;
     gemmepi_matmul_args args;
-    gemmepi_plan *plan = NULL;
+    gemmepi_plan *plan;
     gemmepi_plan_details details;
     world w;
-    int i, is_forced, is_fp8 = cut >= FIRST_FP8,
-                      has_long_k = candidate.parts > 1 || cut < SM90_CUTS || is_fp8;
+    int i, is_fp8 = cut >= FIRST_FP8, has_long_k = candidate.parts > 1 || cut < SM90_CUTS || is_fp8;
     make_world(&w, c, m, n, has_long_k ? 1088 : 160, odd, is_fp8 || ((cut ^ odd) & 1),
                is_fp8 && gpi__sm90_fp8_shapes[candidate.shape].ping_pong ? 2 : is_fp8);
-    candidate.applied = odd;
+    candidate.applied = odd, candidate.is_inside = 1;
     w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
     if (has_f16_sums(&candidate) && desc.a.dtype == GEMMEPI_F16)
         desc.compute = GEMMEPI_COMPUTE_F16; /* exact: multiples of 1/64, few of which are above 32 */
-    if (!is_taken(&desc, &candidate)) {
-        drop_world(&w);
-        return;
-    }
-    CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    is_forced = plan && force(plan, &candidate) == GEMMEPI_OK;
-    CHECK(is_forced, "%s: %s", c->formula, gemmepi_last_error());
-    if (is_forced) {
+    plan = plan_as(&desc, &candidate);
+    if (plan) {
         CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK &&
                   gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
@@ -556,7 +527,7 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
                 check_table(&w, &w.operands[i], details.kernel);
         runs++;
     }
-    gemmepi_plan_destroy(plan);
+    drop_plan(plan);
     drop_world(&w);
 }
 

@@ -115,22 +115,17 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
     gpi__candidate candidate =
         is_hoppers(shape) ? candidate_by(&gpi__sm90_fp8_engine, shape, applied)
                           : candidate_by(&gpi__sm80_engine, (shape - HOPPER_SHAPES) % MMA_SHAPES, applied);
-    gemmepi_plan *plan = NULL;
-    gpi__problem packed;
-    gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
+    gpi__problem problem = problem_of(here->context, desc), product = product_of(&problem), packed;
+    const char *rule = gpi__fused_rule(here->context, &product);
     int operand;
-    CHECK(status == GEMMEPI_OK || (status == GEMMEPI_UNSUPPORTED && may_lack(desc)), "%s",
-          gemmepi_last_error());
-    if (status)
+    CHECK(!rule || may_lack(desc), "%s", rule);
+    if (rule)
         return NULL;
     candidate.parts = is_hoppers(shape) ? 1 : parts_of(shape);
     for (operand = GPI__A; operand <= GPI__B; operand++)
-        candidate.copies[operand] = gpi__pack_of(&matmul_of(plan)->problem, operand, 1);
-    gpi__pack_views(&matmul_of(plan)->problem, candidate.copies, &packed);
-    if (takes(&packed, shape, applied))
-        return plan_by(plan, &candidate, processors);
-    gemmepi_plan_destroy(plan);
-    return NULL;
+        candidate.copies[operand] = gpi__pack_of(&product, operand, 1);
+    gpi__pack_views(&product, candidate.copies, &packed);
+    return takes(&packed, shape, applied) ? plan_by(here->context, &problem, &candidate, processors) : NULL;
 }
 
 /* >>random sizes */
@@ -223,7 +218,7 @@ static void the_shape_is_within_the_bound(void) {
                 continue;
             CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, kernel %d, size %d", shape_here, k, size);
             run_free(&r);
-            gemmepi_plan_destroy(plan);
+            drop_plan(plan);
             runs++;
         }
     CHECK(runs >= least_of_shape(least), "shape %d: %d runs", shape_here, runs);

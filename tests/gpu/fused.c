@@ -87,24 +87,21 @@ static int cut_takes(const cut *c, const gpi__problem *problem, int applied) {
     return !gpi__tma_rule(here->context, &packed) && gpi__shape_accepts(&packed, c->sm90, applied);
 }
 
-static const gpi__built *built_of(gemmepi_plan *plan) {
+static const gpi__built *built_of(const gemmepi_plan *plan) {
     return &((const gpi__fused *)matmul_of(plan)->built)->built;
 }
 
 /* NULL: the shape does not take the problem. processors: as plan_by has them. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int applied, int processors) {
     gpi__candidate candidate = candidate_by(gpi__engines[c->engine], c->shape, applied);
-    gemmepi_plan *plan = NULL;
-    gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
-    CHECK(status == GEMMEPI_OK || (status == GEMMEPI_UNSUPPORTED && !here->has_fused), "%s",
-          gemmepi_last_error());
-    if (status || !cut_takes(c, &matmul_of(plan)->problem, applied)) {
-        gemmepi_plan_destroy(plan);
+    gpi__problem problem = problem_of(here->context, desc);
+    const char *rule = gpi__fused_rule(here->context, &problem);
+    CHECK(!rule || !here->has_fused, "%s", rule);
+    if (rule || !cut_takes(c, &problem, applied))
         return NULL;
-    }
     candidate.parts = c->parts;
-    cut_problem(c, &matmul_of(plan)->problem, candidate.copies);
-    return plan_by(plan, &candidate, processors);
+    cut_problem(c, &problem, candidate.copies);
+    return plan_by(here->context, &problem, &candidate, processors);
 }
 
 /* >>random sizes */
@@ -296,7 +293,7 @@ static void the_shape_is_within_the_bound(void) {
                 continue;
             CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, kernel %d, size %d", shape_here, k, size);
             run_free(&r);
-            gemmepi_plan_destroy(plan);
+            drop_plan(plan);
             runs++;
         }
     CHECK(runs >= (here->has_fused ? least : 1), "shape %d: %d runs", shape_here,
@@ -329,7 +326,7 @@ static void special_values_stay_in_their_rows_and_columns(void) {
             CHECK(plan && problem_holds_run(here, &p, plan, &r), "shape %d, layout %d", which, layout);
             if (plan)
                 run_free(&r);
-            gemmepi_plan_destroy(plan);
+            drop_plan(plan);
         }
 }
 
@@ -377,7 +374,7 @@ static void gradients_hold_wherever_aux_lies(void) {
                     CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, activation %d, %s%s", which,
                           activation, half ? "F16" : "BF16", sums ? ", sums" : "");
                     run_free(&r);
-                    gemmepi_plan_destroy(plan);
+                    drop_plan(plan);
                     runs++;
                 }
     CHECK(runs >= (kernels_taken ? 8 : 32) && looked == runs, "%d runs, of which TMA loads aux in %d", runs,
@@ -403,7 +400,7 @@ static void narrow_rows_of_parts_are_within_the_bound(void) {
                     continue;
                 CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, n %d, type %d", which, n, type);
                 run_free(&r);
-                gemmepi_plan_destroy(plan);
+                drop_plan(plan);
             }
 }
 
@@ -560,7 +557,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         }
         CHECK(failed == 0 && differ == 0, "shape %d: %d runs failed, %d repetitions differ", which, failed,
               differ);
-        gemmepi_plan_destroy(plan);
+        drop_plan(plan);
         gemmepi_free(here->context, sums_memory);
         for (i = 0; i <= CHAIN; i++)
             gemmepi_free(here->context, memory[i]);
@@ -616,7 +613,7 @@ static void a_gates_gradients_have_the_same_bits_each_time(void) {
         }
         CHECK(failed == 0 && differ == 0, "shape %d: %d runs failed, %d repetitions differ", cuts[which],
               failed, differ);
-        gemmepi_plan_destroy(plan);
+        drop_plan(plan);
     }
     gemmepi_free(here->context, memory), gemmepi_free(here->context, d),
         gemmepi_free(here->context, sums_memory);

@@ -13,36 +13,36 @@ static int shape_here, runs, only = -1;
 
 /* >>a plan of one shape */
 
-static int takes_shape(const gpi__grouped_plan *plan, int applied) {
-    int is_fp8 = gpi__is_fp8_product(&plan->problem);
-    const gpi__sm90_shape *shapes = is_fp8 ? gpi__sm90_fp8_shapes : gpi__sm90_shapes;
-    int count = (int)(is_fp8 ? GPI__COUNT(gpi__sm90_fp8_shapes) : GPI__COUNT(gpi__sm90_shapes));
-    return shape_here < count && gpi__shape_accepts(&plan->inner, &shapes[shape_here], applied);
+static int takes_shape(const gpi__problem *problem, int applied) {
+    gpi__problem seen = gpi__seen_problem(problem), inner = gpi__inner_problem(&seen);
+    size_t count;
+    const gpi__sm90_shape *shapes = gpi__shapes_of_groups(problem, &count);
+    return shape_here < (int)count && gpi__shape_accepts(&inner, &shapes[shape_here], applied);
 }
 
 /* Blocks of four multiprocessors, and bands of two columns of tiles. */
-static int take_shape(gemmepi_plan *changed) {
-    gpi__grouped_plan *plan = (gpi__grouped_plan *)changed;
+static gemmepi_status plan_shape(const gemmepi_grouped_desc *desc, int has_scalars, gemmepi_plan **plan) {
     gemmepi_context *context = here->context;
     gpi__candidate candidate;
-    gpi__entry entry;
-    gemmepi_status status;
-    int all = context->multiprocessors;
-    if (!takes_shape(plan, plan->applied) || gpi__enter_relaxed(context, &entry))
-        return 0;
-    gpi__lock(&context->build_lock);
-    context->multiprocessors = 4;
-    candidate = gpi__choose_for_groups(context, plan);
-    candidate.shape = shape_here;
-    status = gpi__build_fused_groups(context, &candidate, plan);
-    gpi__count_parts(plan);
-    plan->band = 2;
-    context->multiprocessors = all;
-    gpi__unlock(&context->build_lock);
-    gpi__leave_relaxed(context, &entry);
-    CHECK(status == GEMMEPI_OK, "shape %d: %s", shape_here, gemmepi_last_error());
-    runs += status == GEMMEPI_OK;
-    return status == GEMMEPI_OK;
+    gpi__problem problem;
+    int all = context->multiprocessors, applied;
+    gemmepi_status status = gpi__convert_grouped(&context->allocator, desc, GPI__DEFAULT_ALIGNMENT, &problem);
+    if (status)
+        return status;
+    gpi__share_formulas(context, &problem);
+    applied = !has_scalars && gpi__may_be_applied(&problem);
+    if (takes_shape(&problem, applied)) {
+        candidate = gpi__candidate_of_groups(&problem, applied);
+        candidate.shape = shape_here;
+        context->multiprocessors = 4;
+        status = gpi__build_grouped(context, &problem, applied, &candidate, plan);
+        context->multiprocessors = all;
+        runs += !status;
+    }
+    if (*plan)
+        ((gpi__grouped_plan *)*plan)->band = 2;
+    gpi__drop_formulas(context, &problem);
+    return status;
 }
 
 /* >>cases */
@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
         return test_finish();
     }
     wants_fused = 1;
-    change_plan = take_shape;
+    make_plan = plan_shape;
     for (shape_here = 0; shape_here < shapes; shape_here++)
         if (only < 0 || only == shape_here) {
             RUN(the_shape_is_within_the_bound_for_groups);

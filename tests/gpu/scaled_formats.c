@@ -257,29 +257,26 @@ static int has_kernel(void) {
 /* By the shape; NULL: it does not take the product. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied) {
     gpi__candidate candidate = candidate_by(&gpi__sm80_engine, shape % MMA_SHAPES, applied);
-    gemmepi_plan *plan = NULL, *forced = NULL;
-    gpi__problem problem;
+    gemmepi_plan *plan = NULL;
+    gpi__problem problem, inside;
     const char *rule;
-    gemmepi_status status = gemmepi_plan_matmul(device.context, desc, &plan);
-    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (status || !has_kernel())
+    if (!has_kernel()) {
+        CHECK(gemmepi_plan_matmul(device.context, desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
         return plan;
-    problem = *gpi__asked(matmul_of(plan));
+    }
+    problem = inside = problem_of(device.context, desc);
     rule = gpi__scaled_rule(device.context, &problem);
     CHECK(!rule && !gpi__sm80_rule(device.context, &problem), "%s",
           rule ? rule : "the kernel does not take it");
     candidate.is_inside = desc->formula != NULL;
     candidate.parts = shape < MMA_SHAPES ? 1 : PARTS;
     if (desc->formula)
-        problem.epilogue |= strstr(desc->formula, "left") ? GEMMEPI_GATED : 0;
-    if (gpi__sm80_shape_accepts(&problem, &gpi__sm80_shapes[candidate.shape], device.context->arch) &&
-        (candidate.parts == 1 || !desc->formula)) {
-        status = gpi__build_plan_by(device.context, gpi__asked(matmul_of(plan)), &candidate, &forced);
-        CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-        forced = status ? NULL : forced;
-    }
-    gemmepi_plan_destroy(plan);
-    return forced;
+        inside.epilogue |= strstr(desc->formula, "left") ? GEMMEPI_GATED : 0;
+    if (gpi__sm80_shape_accepts(&inside, &gpi__sm80_shapes[candidate.shape], device.context->arch) &&
+        (candidate.parts == 1 || !desc->formula))
+        plan = plan_by(device.context, &problem, &candidate, 0);
+    gpi__drop_formulas(device.context, &problem);
+    return plan;
 }
 
 static void the_shape_multiplies_by_scales(void) {
@@ -302,7 +299,10 @@ static void the_shape_multiplies_by_scales(void) {
                     (int)x.k, (int)x.batch, x.is_exact);
                 runs++;
             }
-            gemmepi_plan_destroy(plan);
+            if (has_kernel())
+                drop_plan(plan);
+            else
+                gemmepi_plan_destroy(plan);
             free_product(&x);
         }
     CHECK(runs > 0 || !(shape->kinds & GPI__OF_FP8), "shape %d: %d runs", shape_here, runs);

@@ -45,18 +45,11 @@ enum { KERNELS = GPI__COUNT(kernels) };
 /* NULL: the shape does not take the problem. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied) {
     gpi__candidate candidate = candidate_by(&gpi__weights_engine, shape, applied);
-    gemmepi_plan *plan = NULL;
-    const gpi__problem *problem;
-    gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
-    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (status)
-        return NULL;
-    problem = &matmul_of(plan)->problem;
-    CHECK(!gpi__weights_rule(here->context, problem), "%s", gpi__weights_rule(here->context, problem));
-    if (gpi__weights_shape_accepts(problem, &gpi__weights_shapes[shape], here->context->arch))
-        return plan_by(plan, &candidate, 0);
-    gemmepi_plan_destroy(plan);
-    return NULL;
+    gpi__problem problem = problem_of(here->context, desc);
+    CHECK(!gpi__weights_rule(here->context, &problem), "%s", gpi__weights_rule(here->context, &problem));
+    return gpi__weights_shape_accepts(&problem, &gpi__weights_shapes[shape], here->context->arch)
+               ? plan_by(here->context, &problem, &candidate, 0)
+               : NULL;
 }
 
 /* >>random sizes */
@@ -132,7 +125,7 @@ static void the_shape_is_within_the_bound(void) {
                 continue;
             CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, kernel %d, size %d", shape_here, k, size);
             run_free(&r);
-            gemmepi_plan_destroy(plan);
+            drop_plan(plan);
             runs++;
         }
     CHECK(runs >= (least + 1) / 2, "shape %d: %d runs", shape_here, runs);
@@ -163,7 +156,7 @@ static void special_values_stay_in_their_rows(void) {
             continue;
         CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, mode %d", shape, mode);
         run_free(&r);
-        gemmepi_plan_destroy(plan);
+        drop_plan(plan);
     }
 }
 
@@ -200,7 +193,7 @@ static void every_weight_is_taken_as_it_is(void) {
         CHECK(wrong == 0, "shape %d, %s: %d of %d are wrong", shape, type ? "F16" : "BF16", wrong, M * N);
         free(got);
         run_free(&r);
-        gemmepi_plan_destroy(plan);
+        drop_plan(plan);
     }
 }
 
@@ -250,7 +243,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         }
         CHECK(failed == 0 && differ == 0, "shape %d: %d runs failed, %d repetitions differ", shape, failed,
               differ);
-        gemmepi_plan_destroy(plan);
+        drop_plan(plan);
     }
     gemmepi_free(here->context, a), gemmepi_free(here->context, b), gemmepi_free(here->context, d);
 }

@@ -411,8 +411,15 @@ static int says_route(const gemmepi_plan *plan, const char *route) {
 }
 
 static int wants_fused; /* of a GPU that has it: cases must be there */
-static int (*change_plan)(
-    gemmepi_plan *); /* if there is one: takes what was planned, changes it, says whether it is to run */
+/* If there is one, it makes the plan, or leaves NULL where nothing is to run. */
+static gemmepi_status (*make_plan)(const gemmepi_grouped_desc *desc, int has_scalars, gemmepi_plan **plan);
+
+static gemmepi_status plan_groups(const gemmepi_grouped_desc *desc, const gemmepi_grouped_args *args,
+                                  gemmepi_plan **plan) {
+    const gemmepi_matmul_args *product = &args->product;
+    return make_plan ? make_plan(desc, product->alpha || product->c, plan)
+                     : gemmepi_plan_grouped(here->context, desc, plan);
+}
 
 static void run_case(const grouped_case *c, uint64_t seed) {
     static grouped_run r; /* large */
@@ -428,17 +435,13 @@ static void run_case(const grouped_case *c, uint64_t seed) {
     r.old_sums = (unsigned char *)calloc(r.tensors[G_SUMS].bytes + 1, 1);
     if (r.tensors[G_SUMS].bytes)
         memcpy(r.old_sums, r.tensors[G_SUMS].at.data, r.tensors[G_SUMS].bytes);
-    CHECK(gemmepi_plan_grouped(here->context, &r.desc, &plan) == GEMMEPI_OK, "%s on %s: %s", c->name,
-          here->name, gemmepi_last_error());
+    CHECK(plan_groups(&r.desc, &r.args, &plan) == GEMMEPI_OK, "%s on %s: %s", c->name, here->name,
+          gemmepi_last_error());
     if (plan) {
         char text[4096];
         gemmepi_plan_explain(plan, text, sizeof text);
         CHECK(!wants_fused || !here->has_fused || says_route(plan, "fused"), "%s on %s: %s", c->name,
               here->name, text);
-    }
-    if (plan && change_plan && !change_plan(plan)) {
-        gemmepi_plan_destroy(plan);
-        plan = NULL;
     }
     if (plan) {
         CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
