@@ -10139,18 +10139,6 @@ typedef struct gpi__gather_params {
   int groups, units; /* units: of a row */
 } gpi__gather_params;
 
-/* group_sums.cu: sums of each group's lines of x */
-typedef struct gpi__group_sums_params {
-  gpi__kernel_matrix x;
-  const float *scale;
-  void *out;
-  long long out_stride;
-  const int *index, *count; /* index: of x's lines; NULL: none */
-  const gpi__group_part *parts;
-  int columns;
-  unsigned column_tiles;
-} gpi__group_sums_params;
-
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gpi__pass_params {
   gpi__epilogue_params epilogue;
@@ -10192,15 +10180,16 @@ typedef struct gpi__convert_params {
   long long rows, columns, items;
 } gpi__convert_params;
 
-/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
+/* reduce.cu: sums of x, a batch of items, along its rows or over them: `results` sums of `terms` numbers each. */
 typedef struct gpi__reduce_params {
   gpi__kernel_matrix x;
   gpi__kernel_scale scale; /* of x: summed along k, the other extent is the outer one */
   void *out;
-  long long out_stride; /* between the sums of two items, or of two parts */
-  long long rows, columns;
-  long long parts; /* sum_columns: into which an item's rows are divided */
-  long long part_rows; /* sum_columns: rows of a part */
+  long long out_stride; /* between the sums of two items, of two parts or of two groups */
+  long long results, terms;
+  long long parts; /* into which an item's terms are divided, */
+  long long part_terms; /* so many each */
+  GPI__GROUPS /* index_a: of x */
 } gpi__reduce_params;
 
 /* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
@@ -17153,10 +17142,6 @@ static const gpi__source gpi__sources[] = {
 "Operand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED,false,GATHERS_A>a(\n",
 "params.a,item,{tile_row,tile.first_k,GEMMEPI_INDEX_OF(params,a),0});\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED,(SPLIT>1),GATHERS_B>b(\nparams.b,item,{tile_column,tile.first_k,GEMMEPI_INDEX_OF(params,b),p.n});\n#if GEMMEPI_GROUPED\nRow_scales scales_a=scales_of_rows(params,tile_row+row+eighth,rows-row-eighth);\nint half=column/TILE_COLUMNS;\nColumn_scales scales_b=scales_of_columns(params,item,tile_column+column%TILE_COLUMNS+quarter*2,half);\n#else\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+eighth,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\n#endif\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=depth<STEP?(int)depth:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=depth;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\n"
 "if(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\nAcc*results=reinterpret_cast<Acc*>(shared);\nput_results(results,row,column,scales_a,sums,totals);\n__syncthreads();\nfinish_tile(params,tile,tile_column,columns,results);\n}\n"}},
-{"group_sums.cu",
-{
-"#line 1 \"src/kernels/group_sums.cu\"\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#endif\n\nconstexpr int COLUMNS=32,ROWS=32,AT_ONCE=8;\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS)\ngemmepi_group_sums(GEMMEPI_PARAMS gpi__group_sums_params p){\n__shared__ double shared[ROWS][COLUMNS];\nafter_launches_before();\nint nth=(int)(blockIdx.x/p.column_tiles),column=(int)(blockIdx.x-nth*p.column_tiles)*COLUMNS+(int)threadIdx.x;\nif(nth>= *p.count)\nreturn;\nconst gpi__group_part part=p.parts[nth];\nint end=column<p.columns?part.end:0;\nconst GEMMEPI_X_TYPE*x=(const GEMMEPI_X_TYPE*)p.x.data+column;\ndouble sum=0;\nfor(int i=part.first+(int)threadIdx.y;i<end;i+=ROWS*AT_ONCE){\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nUNROLL\nfor(int j=0;j<AT_ONCE;j++){\nint at=i+j*ROWS;\nif(at<end)\nvalues[j]=x[(p.index?p.index[at]:at)*p.x.ld];\n}\n"
-"UNROLL\nfor(int j=0;j<AT_ONCE;j++)\nsum+=to_acc<double>(values[j]);\n}\nshared[threadIdx.y][threadIdx.x]=sum;\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif((int)threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y+half][threadIdx.x];\n}\nif(threadIdx.y!=0||column>=p.columns)\nreturn;\nsum=shared[0][threadIdx.x];\nif(GEMMEPI_X_SCALE)\nsum*=p.scale[GEMMEPI_X_SCALE==SCALE_OUTER?column:0];\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+part.group*p.out_stride +column;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n"}},
 {"groups.cu",
 {
 "#line 1 \"src/kernels/groups.cu\"\n\n\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 1024\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS,WARP=32;\nconstexpr int EACH=GPI__MOST_GROUPS/THREADS;\nconstexpr int NONE=0x7fffffff;\n\n\n\n\nDEVICE int wrong_end(const gpi__groups_params&p,const int(&ends)[EACH],int before){\nfor(int i=0;i<EACH;i++){\nint group=(int)threadIdx.x*EACH+i;\nif(group<p.groups&&(ends[i]<before||ends[i]>p.positions))\nreturn group;\nbefore=ends[i];\n}\nreturn NONE;\n}\n\nDEVICE int wrong_index(const int*index,int limit,int positions){\nconstexpr int AT_ONCE=16;\nint wrong=NONE;\nfor(int first=(int)threadIdx.x;first<positions&&wrong==NONE;first+=THREADS*AT_ONCE){\nint values[AT_ONCE];\nUNROLL\nfor(int i=0;i<AT_ONCE;i++)\nvalues[i]=first+i*THREADS<positions?index[first+i*THREADS]:0;\nUNROLL\nfor(int i=AT_ONCE;i-- >0;)\nif(first+i*THREADS<positions&&(values[i]<0||values[i]>=limit))\nwrong=first+i*THREADS;\n}\n"
@@ -17182,13 +17167,13 @@ static const gpi__source gpi__sources[] = {
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gpi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gpi__kernel_matrix;\n\n\ntypedef struct gpi__kernel_scale{\nconst float*data;\nlong long stride;\n}gpi__kernel_scale;\n\n\ntypedef struct gpi__epilogue_params{\ngpi__kernel_matrix d;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\ndouble parameter;\ngpi__kernel_matrix bias,residual,aux,c;\ngpi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\ngpi__kernel_scale row_factor;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\n}gpi__epilogue_params;\n\n\ntypedef struct gpi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gpi__formula_place;\n\n\n#define GPI__INSIDE_PLACES 12\n"
 "#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];\n#else\n#define GPI__PLACES\n#endif\n\n\ntypedef struct gpi__group_part{\nint group,first,end;\nint column;\n}gpi__group_part;\n\n\ntypedef struct gpi__kernel_groups{\nconst int*count;\nconst gpi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gpi__kernel_groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED\n#define GPI__GROUPS gpi__kernel_groups groups;\n#else\n#define GPI__GROUPS\n#endif\n\n\ntypedef struct gpi__fault{\nint is_set,at;\nint value,beside;\n}gpi__fault;\nenum{GPI__FAULT_ENDS,GPI__FAULT_A,GPI__FAULT_B,GPI__FAULT_D,GPI__FAULTS};\n\n#define GPI__MOST_GROUPS 4096\n\ntypedef struct gpi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngpi__group_part*parts;\ngpi__fault*faults;\n"
-"unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__group_sums_params{\ngpi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gpi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gpi__group_sums_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__epilogue_params epilogue;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\n"
-"typedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\ntypedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\n"
-"typedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\n",
-"gpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\n"
-"long long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\n"
-"double parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\n"
-"const float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\ntypedef struct gpi__network_sums_params{\nconst float*partials;\nvoid*dw[GPI__NETWORK_LAYERS],*dbias[GPI__NETWORK_LAYERS];\nint count;\n}gpi__network_sums_params;\n\n#endif\n"}},
+"unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__epilogue_params epilogue;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\n"
+"typedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long results,terms;\nlong long parts;\nlong long part_terms;\nGPI__GROUPS\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\n"
+"int a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\n",
+"GPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\n"
+"gpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\n"
+"gpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n"
+"#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\ntypedef struct gpi__network_sums_params{\nconst float*partials;\nvoid*dw[GPI__NETWORK_LAYERS],*dbias[GPI__NETWORK_LAYERS];\nint count;\n}gpi__network_sums_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1&& !(GATED&&IN_STRETCHES&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\n"
@@ -17199,10 +17184,10 @@ static const gpi__source gpi__sources[] = {
 "for(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
-"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_ROWS 8\n#define GEMMEPI_LANES 128\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr int LANES=GEMMEPI_LANES,LINES=LINE_THREADS/LANES;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gpi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n"
-"DEVICE double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\nconst Scale_line&factors){\nu32 count=first<last?(u32)((last-first+step -1)/step):0,i=0;\ndouble sum=0;\nx+=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\nUNROLL\nfor(u32 j=0;j<AT_ONCE;j++,x+=stride)\nif(i+j<count)\nvalues[j]= *x;\nUNROLL\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<double>(values[j]);\nelse if(i+j<count)\nsum+=to_acc<double>(values[j])*factors.at[(first+(long long)(i+j)*step)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\ngemmepi_sum_columns(GEMMEPI_PARAMS gpi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns+COLUMNS-1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\n"
-"long long column=(long long)(blockIdx.x-line*column_tiles)*COLUMNS+threadIdx.x;\nlong long first=(line -item*(u32)p.parts)*p.part_rows;\nlong long last=first+p.part_rows<p.rows?first+p.part_rows:p.rows;\nconst float*scale=p.scale.data+item*p.scale.stride;\nshared[threadIdx.y][threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +column,p.x.ld,first+threadIdx.y,ROWS,\ncolumn<p.columns?last:0,scale_line<GEMMEPI_X_SCALE>(scale,column,p.columns,p.rows));\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y+half][threadIdx.x];\n}\nif(threadIdx.y==0&&column<p.columns)\nfinish(p,line,column,shared[0][threadIdx.x]*whole_scale(scale,column));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(LINE_THREADS,1)\ngemmepi_sum_rows(GEMMEPI_PARAMS gpi__reduce_params p){\n__shared__ double shared[LINES][LANES];\nu32 row_tiles=(u32)((p.rows+LINES-1)/LINES),item=blockIdx.x/row_tiles;\n"
-"long long row=(long long)(blockIdx.x-item*row_tiles)*LINES+threadIdx.y;\nconst float*scale=p.scale.data+item*p.scale.stride;\ndouble*sums=shared[threadIdx.y];\nsums[threadIdx.x]=sum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LANES,\nrow<p.rows?p.columns:0,scale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LANES/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nsums[threadIdx.x]+=sums[threadIdx.x+half];\n}\nif(threadIdx.x==0&&row<p.rows)\nfinish(p,item,row,sums[0]*whole_scale(scale,row));\n}\n"}},
+"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_OF_ROWS 0\n#define GEMMEPI_LANES 8\n#define GEMMEPI_GATHERED 0\n#endif\n\nconstexpr int LANES=GEMMEPI_LANES,THREADS=GEMMEPI_OF_ROWS?128:32*LANES,SUMS=THREADS/LANES;\nconstexpr int APART=GEMMEPI_OF_ROWS?1:SUMS;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gpi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n"
+"DEVICE double sum_up(const gpi__reduce_params&p,const GEMMEPI_X_TYPE*x,long long first,long long last,\nconst Scale_line&factors){\nconst long long stride=GEMMEPI_OF_ROWS?1:p.x.ld;\nu32 count=first<last?(u32)((last-first+LANES-1)/LANES):0,i=0;\ndouble sum=0;\nif(!GEMMEPI_GATHERED)\nx+=first*stride;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\nUNROLL\nfor(u32 j=0;j<AT_ONCE;j++,x+=GEMMEPI_GATHERED?0:LANES*stride)\nif(i+j<count)\n#if GEMMEPI_GATHERED\nvalues[j]=x[p.groups.index_a[first+(i+j)*LANES]*stride];\n#else\nvalues[j]= *x;\n#endif\nUNROLL\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<double>(values[j]);\nelse if(i+j<count)\nsum+=to_acc<double>(values[j])*factors.at[(first+(long long)(i+j)*LANES)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_reduce(GEMMEPI_PARAMS gpi__reduce_params p){\n__shared__ double shared[THREADS];\n"
+"u32 tiles=(u32)((p.results+SUMS-1)/SUMS);\nu32 line=blockIdx.x/tiles,item=line/(u32)p.parts;\nu32 mine=GEMMEPI_OF_ROWS?threadIdx.x/LANES:threadIdx.x%SUMS,lane=GEMMEPI_OF_ROWS?threadIdx.x%LANES:threadIdx.x/SUMS;\nlong long at=(long long)(blockIdx.x-line*tiles)*SUMS+mine;\nlong long first=(line -item*(u32)p.parts)*p.part_terms;\nlong long last=first+p.part_terms<p.terms?first+p.part_terms:p.terms;\n#if GEMMEPI_GROUPED\nafter_launches_before();\nif(line>=(u32)*p.groups.count)\nreturn;\nconst gpi__group_part part=p.groups.parts[line];\nline=part.group,item=0,first=part.first,last=part.end;\n#endif\nconst float*scale=p.scale.data+item*p.scale.stride;\nconst GEMMEPI_X_TYPE*x=(const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +at*(GEMMEPI_OF_ROWS?p.x.ld:1);\nshared[threadIdx.x]=\nsum_up(p,x,first+lane,at<p.results?last:0,scale_line<GEMMEPI_X_SCALE>(scale,at,p.results,p.terms));\nfor(u32 half=LANES/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\n"
+"shared[threadIdx.x]+=shared[threadIdx.x+half*APART];\n}\nif(lane==0&&at<p.results)\nfinish(p,line,at,shared[threadIdx.x]*whole_scale(scale,at));\n}\n"}},
 {"transpose.cu",
 {
 "#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"turn.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gpi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\ntypedef Word_of<GEMMEPI_ELEMENT>::type Element;\n"
@@ -24399,11 +24384,12 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 
 /* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
 
-#define GPI__SUM_COLUMNS      32 /* reduce.cu */
-#define GPI__SUM_ROWS         8 /* of a block's threads, or MANY, so that few rounds of loads follow each other */
-#define GPI__SUM_MANY_ROWS    32
-#define GPI__SUM_LINE_THREADS 128
-#define GPI__SUM_LEAST_LANES  4 /* of these, that share a line */
+#define GPI__SUM_THREADS 128 /* reduce.cu: of a block that sums rows; of columns it has 32, */
+#define GPI__SUM_COLUMNS 32
+#define GPI__SUM_FEW_LANES \
+  8 /* each of so many threads, or MANY, so that few rounds of loads follow each other */
+#define GPI__SUM_MANY_LANES  32
+#define GPI__SUM_LEAST_LANES 4 /* that share a row */
 
 /* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
  leaves them, or none. */
@@ -24411,52 +24397,54 @@ typedef struct gpi__sums {
   gpi__launch first, second;
   gpi__reduce_params first_params, second_params;
   int operand; /* summed: A or B, or AUX for an epilogue's partial sums */
+  int is_grouped; /* of each group's part of k */
   size_t partial_bytes; /* between the two */
 } gpi__sums;
 
 /* What one launch of reduce.cu adds up, and into what. */
 typedef struct gpi__addends {
-  int along_rows; /* sums of rows, else of columns */
+  int of_rows; /* sums of rows, else of columns */
   int64_t items;
   int dtype, scale, out_dtype, accumulate;
+  int grouped, gathered; /* an item is a group's part of the rows, whose next one an index says */
 } gpi__addends;
 
-/* Threads that share a line of so many elements: a quarter as many, 128 at most: a line of up to 1024 takes one round of loads. */
-static int gpi__sum_lanes(int64_t elements) {
+/* Threads that share a sum. Of a row a quarter as many as it has elements, 128 at most: a row of up to 1024 needs one round of loads. */
+static int gpi__sum_lanes(const gpi__addends *x, int64_t terms) {
   int lanes = GPI__SUM_LEAST_LANES;
-  while (lanes < GPI__SUM_LINE_THREADS && 4 * (int64_t)lanes < elements)
+  if (!x->of_rows)
+    return x->grouped || terms >= 4 * GPI__SUM_MANY_LANES ? GPI__SUM_MANY_LANES : GPI__SUM_FEW_LANES;
+  while (lanes < GPI__SUM_THREADS && 4 * (int64_t)lanes < terms)
     lanes *= 2;
   return lanes;
 }
 
-/* lanes: that share a row; rows: of threads, for sums of columns */
-static void gpi__reduce_prologue(const gpi__addends *x, int lanes, int rows, char *data, size_t size) {
+static void gpi__reduce_prologue(const gpi__addends *x, int lanes, char *data, size_t size) {
   gpi__text text = gpi__text_in(data, size);
   gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__type(x->dtype));
   gpi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
   gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(x->out_dtype));
   gpi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
-  gpi__append(&text, "#define GEMMEPI_ROWS %d\n", rows);
+  gpi__append(&text, "#define GEMMEPI_OF_ROWS %d\n", x->of_rows);
+  gpi__append(&text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n", x->grouped, x->gathered);
 }
 
-/* One launch of reduce.cu: items * parts sums. */
+/* One launch of reduce.cu: items * parts lines of sums. */
 static gemmepi_status gpi__build_sum(gemmepi_context *context, const gpi__addends *x,
   const gpi__reduce_params *params, gpi__launch *launch) {
-  int lanes = x->along_rows ? gpi__sum_lanes(params->columns) : GPI__SUM_LINE_THREADS;
-  int64_t tiles = x->along_rows ? gpi__divide_up(params->rows, GPI__SUM_LINE_THREADS / lanes)
-        : gpi__divide_up(params->columns, GPI__SUM_COLUMNS);
+  int lanes = gpi__sum_lanes(x, params->part_terms);
+  int threads = x->of_rows ? GPI__SUM_THREADS : GPI__SUM_COLUMNS * lanes;
+  int64_t tiles = gpi__divide_up(params->results, threads / lanes);
   int64_t blocks = gpi__offset(gpi__offset(tiles, params->parts, 0), x->items, 0);
-  int rows = params->part_rows >= 4 * GPI__SUM_MANY_ROWS ? GPI__SUM_MANY_ROWS : GPI__SUM_ROWS;
   char prologue[512];
   GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
   launch->blocks = (unsigned)blocks;
-  launch->threads_x = x->along_rows ? (unsigned)lanes : GPI__SUM_COLUMNS;
-  launch->threads_y = x->along_rows ? GPI__SUM_LINE_THREADS / (unsigned)lanes : (unsigned)rows;
-  gpi__reduce_prologue(x, lanes, rows, prologue, sizeof prologue);
-  gpi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
+  launch->threads_x = (unsigned)threads;
+  launch->threads_y = 1;
+  gpi__reduce_prologue(x, lanes, prologue, sizeof prologue);
+  gpi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->grouped   ? "groups" : x->of_rows ? "rows" : "columns",
     gpi__type(x->dtype), gpi__type(x->out_dtype));
-  return gpi__get_waiting_kernel(context, "reduce.cu", prologue,
-    x->along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
+  return gpi__get_waiting_kernel(context, "reduce.cu", prologue, "gemmepi_reduce", launch);
 }
 
 /* Adds up `lines` lines of sums in F64 for each of `results` lines of bias_grad. */
@@ -24465,14 +24453,14 @@ static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gp
   const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
   gpi__reduce_params *second = &sums->second_params;
   int64_t stride = gpi__offset(lines, out->length, 0), count = gpi__offset(results, stride, 0);
-  gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0};
+  gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0};
   GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
   x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
   sums->partial_bytes = gpi__bytes_for(count, sizeof(double));
   second->x.ld = out->length;
   second->x.stride = stride;
-  second->rows = second->part_rows = lines;
-  second->columns = out->length;
+  second->terms = second->part_terms = lines;
+  second->results = out->length;
   second->parts = 1;
   second->out_stride = out->batch_stride;
   return gpi__build_sum(context, &x, second, &sums->second);
@@ -24493,17 +24481,17 @@ static gemmepi_status gpi__build_sums_of(gemmepi_context *context, const gpi__pr
   return status || lines == 1 ? status : gpi__build_sum_of_lines(context, problem, results, lines, sums);
 }
 
-/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
+/* Divides the terms of an item so that there are some four blocks for each multiprocessor, of at least 512 terms
  each: fewer are not worth the second launch. */
 static void gpi__choose_parts(const gemmepi_context *context, int64_t items, gpi__reduce_params *params) {
-  int64_t tiles = gpi__divide_up(params->columns, GPI__SUM_COLUMNS);
+  int64_t tiles = gpi__divide_up(params->results, GPI__SUM_COLUMNS);
   int64_t there = gpi__times(tiles, items);
   int64_t wanted = gpi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
-  int64_t most = gpi__divide_up(params->rows, 64 * GPI__SUM_ROWS);
+  int64_t most = gpi__divide_up(params->terms, 64 * GPI__SUM_FEW_LANES);
   params->parts = wanted < most ? wanted : most;
   if (params->parts < 1)
     params->parts = 1;
-  params->part_rows = gpi__divide_up(params->rows, params->parts);
+  params->part_terms = gpi__divide_up(params->terms, params->parts);
 }
 
 static gpi__kernel_matrix gpi__kernel_matrix_of(const gpi__view *view) {
@@ -24514,34 +24502,48 @@ static gpi__kernel_matrix gpi__kernel_matrix_of(const gpi__view *view) {
   return matrix;
 }
 
+/* The operand that is summed, or -1. */
+static int gpi__summed_operand(const gpi__problem *problem) {
+  return gpi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GPI__A
+     : gpi__has(problem, GEMMEPI_BGRAD_B) ? (int)GPI__B
+        : -1;
+}
+
+/* An operand: each item along k. */
+static void gpi__sum_operand(const gpi__problem *problem, gpi__addends *x, gpi__sums *sums) {
+  int operand = gpi__summed_operand(problem);
+  const gpi__view *view = &problem->views[operand];
+  sums->operand = operand;
+  sums->is_grouped = x->grouped = problem->grouping.groups > 0;
+  x->gathered = problem->grouping.gathered >> operand & 1;
+  x->of_rows = (operand == GPI__A) != (view->transposed != 0);
+  x->items = problem->batch;
+  x->dtype = view->dtype;
+  x->scale = view->scale;
+  sums->first_params.x = gpi__kernel_matrix_of(view);
+  sums->first_params.scale.stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
+  sums->first_params.terms = problem->k;
+}
+
 /* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
 static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__problem *problem, int64_t row_tiles, gpi__sums *sums) {
   gpi__reduce_params *params = &sums->first_params;
   int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0;
   int64_t results = shared ? 1 : problem->batch;
-  gpi__addends x = {0, results, problem->accumulator, 0, 0, 0};
-  const gpi__view *view;
-  params->parts = 1;
+  gpi__addends x = {0, results, problem->accumulator, 0, 0, 0, 0, 0};
+  params->results = problem->views[GPI__BIAS_GRAD].length;
   if (gpi__has(problem, GEMMEPI_BGRAD)) {
     sums->operand = GPI__AUX;
-    params->rows = gpi__times(row_tiles, shared ? problem->batch : 1);
-    params->columns = params->x.ld = problem->views[GPI__BIAS_GRAD].length;
-    params->x.stride = gpi__times(params->rows, params->columns);
-    gpi__choose_parts(context, results, params);
-    return gpi__build_sums_of(context, problem, x, results, sums);
+    params->terms = gpi__times(row_tiles, shared ? problem->batch : 1);
+    params->x.ld = params->results;
+    params->x.stride = gpi__times(params->terms, params->results);
+  } else {
+    gpi__sum_operand(problem, &x, sums);
   }
-  sums->operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
-  view = &problem->views[sums->operand];
-  x.along_rows = (sums->operand == GPI__A) != (view->transposed != 0);
-  x.items = problem->batch;
-  x.dtype = view->dtype;
-  x.scale = view->scale;
-  params->x = gpi__kernel_matrix_of(view);
-  params->scale.stride = problem->views[GPI__SCALE_OF(sums->operand)].batch_stride;
-  params->rows = view->lines;
-  params->columns = view->length;
-  if (!x.along_rows)
-    gpi__choose_parts(context, problem->batch, params);
+  params->parts = 1;
+  params->part_terms = params->terms;
+  if (!x.of_rows && !x.grouped)
+    gpi__choose_parts(context, x.items, params);
   return gpi__build_sums_of(context, problem, x, results, sums);
 }
 
@@ -24555,10 +24557,11 @@ static size_t gpi__line_bytes(const gpi__problem *problem, unsigned row_tiles) {
 
 /* Returns what it takes to read an operand once more for its sums. */
 static double gpi__operand_sum_microseconds(const gpi__problem *problem) {
-  int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
-  const gpi__view *view = &problem->views[operand];
-  if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+  int operand = gpi__summed_operand(problem);
+  const gpi__view *view;
+  if (operand < 0)
     return 0;
+  view = &problem->views[operand];
   return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 /
      GPI__SUM_RATE;
 }
@@ -24579,6 +24582,11 @@ static gemmepi_status gpi__run_sums(const gemmepi_context *context, const gpi__s
   if (sums->operand != GPI__AUX) {
     params.x.data = arguments->pointers[sums->operand];
     params.scale.data = (const float *)arguments->pointers[GPI__SCALE_OF(sums->operand)];
+  }
+  if (sums->is_grouped) {
+    params.groups = arguments->groups;
+    if (sums->operand == GPI__B)
+      params.groups.index_a = params.groups.index_b;
   }
   params.out = sums->second.function ? between : bias_grad;
   if (sums->first.function)
@@ -34984,8 +34992,8 @@ typedef struct gpi__grouped_plan {
   const gpi__engine *engine; /* of the route fused */
   gpi__composition said; /* with a formula: the operands that come as an epilogue's do */
   gpi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
-  gpi__launch groups, maps, gathers[2], sums; /* gathers: of A and B */
-  gpi__group_sums_params sums_params; /* all but pointers */
+  gpi__launch groups, maps, gathers[2]; /* gathers: of A and B */
+  gpi__sums sums;
   gpi__gather_params gather_params[2]; /* all but pointers */
   int tile, low, columns, band; /* of parts, as groups.cu takes them */
   size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
@@ -35138,38 +35146,6 @@ static gemmepi_status gpi__build_maps(gemmepi_context *context, gpi__grouped_pla
   plan->maps.threads_x = GPI__MAPS_THREADS;
   plan->maps.threads_y = 1;
   return gpi__get_threads_kernel(context, "maps_sm90.cu", "gemmepi_maps", &plan->maps);
-}
-
-/* The operand that bias_grad sums, or -1. */
-static int gpi__summed_operand(const gpi__problem *problem) {
-  return gpi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GPI__A
-     : gpi__has(problem, GEMMEPI_BGRAD_B) ? (int)GPI__B
-        : -1;
-}
-
-static gemmepi_status gpi__build_group_sums(gemmepi_context *context, gpi__grouped_plan *plan) {
-  const gpi__problem *problem = &plan->problem;
-  const gpi__view *x = &problem->views[gpi__summed_operand(problem)];
-  const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
-  gpi__group_sums_params *params = &plan->sums_params;
-  int64_t tiles = gpi__divide_up(x->length, GPI__SUM_COLUMNS), blocks;
-  char prologue[512];
-  gpi__addends like = {0, 1, 0, 0, 0, 0};
-  blocks = gpi__offset(tiles, problem->grouping.groups, 0);
-  GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
-  like.dtype = x->dtype;
-  like.scale = x->scale;
-  like.out_dtype = out->dtype;
-  like.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
-  params->x = gpi__kernel_matrix_of(x);
-  params->out_stride = out->batch_stride;
-  params->columns = (int)x->length;
-  params->column_tiles = (unsigned)tiles;
-  plan->sums.blocks = (unsigned)blocks;
-  plan->sums.threads_x = plan->sums.threads_y = GPI__SUM_COLUMNS;
-  gpi__reduce_prologue(&like, GPI__SUM_LINE_THREADS, GPI__SUM_MANY_ROWS, prologue, sizeof prologue);
-  gpi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s", gpi__type(x->dtype), gpi__type(out->dtype));
-  return gpi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);
 }
 
 /* Columns of clusters' tiles in which rows are taken one after another: what is under way at a time is four times as wide as high, or all
@@ -35327,7 +35303,7 @@ static gemmepi_status gpi__build_ahead_of_groups(gpi__grouped_plan *plan) {
   if (!status)
     status = gpi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
   if (!status && gpi__summed_operand(&plan->problem) >= 0)
-    status = gpi__build_group_sums(context, plan);
+    status = gpi__build_sums(context, &plan->problem, 0, &plan->sums);
   return status;
 }
 
@@ -35549,19 +35525,6 @@ static gemmepi_status gpi__launch_maps(const gpi__grouped_plan *plan, void *cons
   return gpi__launch_kernel(context, &plan->maps, params, "the tensor maps of groups", stream);
 }
 
-static gemmepi_status gpi__launch_group_sums(const gpi__grouped_plan *plan, const gpi__arguments *arguments,
-  const gpi__group_lists *lists, const gpi__grouped_space *space, gemmepi_stream stream) {
-  gpi__group_sums_params params = plan->sums_params;
-  int operand = gpi__summed_operand(&plan->problem);
-  params.x.data = arguments->pointers[operand];
-  params.scale = (const float *)arguments->pointers[GPI__SCALE_OF(operand)];
-  params.out = arguments->pointers[GPI__BIAS_GRAD];
-  params.index = (const int *)lists->lists[GPI__FAULT_A + operand];
-  params.count = (const int *)(const void *)space->count;
-  params.parts = (const gpi__group_part *)(const void *)space->parts;
-  return gpi__launch_kernel(plan->base.context, &plan->sums, &params, "bias_grad of groups", stream);
-}
-
 static void gpi__point_groups(const gpi__grouped_plan *plan, const gpi__group_lists *lists,
   const gpi__grouped_space *space, gpi__kernel_groups *groups) {
   groups->count = (const int *)(const void *)space->count;
@@ -35605,8 +35568,8 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
   own.inside = GPI__FORMULA(&plan->problem);
   if (own.inside)
     gpi__point_slots(&plan->said, &own);
-  if (!status && plan->sums.function)
-    status = gpi__launch_group_sums(plan, arguments, lists, &space, stream);
+  if (!status)
+    status = gpi__run_sums(context, &plan->sums, &own, NULL, NULL, stream);
   if (gpi__is_empty(&plan->problem))
     return status;
   for (operand = GPI__A; operand <= GPI__B && !status; operand++)
@@ -35694,7 +35657,7 @@ static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details
   if (plan->route == GEMMEPI_ROUTE_FUSED || plan->route == GEMMEPI_ROUTE_PLAIN) {
     gpi__describe_product_kernel(&plan->problem, &plan->built.kernel, details);
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
-        (plan->maps.function != NULL) + (plan->sums.function != NULL);
+        (plan->maps.function != NULL) + gpi__sums_launches(&plan->sums);
     for (i = GPI__A; i <= GPI__B && plan->around; i++)
       gpi__describe_formula_pass(&plan->around->made[i], details);
   }
@@ -35724,8 +35687,8 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base, cons
     if (plan->gathers[operand].function)
       gpi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
         plan->gathers[operand].name, gpi__operand_names[operand]);
-  if (plan->sums.function)
-    gpi__append(text, "  %s: bias_grad, sums over each group's part of k\n", plan->sums.name);
+  if (plan->sums.first.function)
+    gpi__append(text, "  %s: bias_grad, sums over each group's part of k\n", plan->sums.first.name);
   if (plan->maps.function)
     gpi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
   if (plan->route == GEMMEPI_ROUTE_FUSED)

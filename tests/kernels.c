@@ -66,7 +66,6 @@ static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family scaled_tensor = {"scaled_tensor", "scaled_tensor.cu", 0, NULL, 0};
 static const family scaled_turned = {"scaled_turned", "scaled.cu", 0, NULL, 0};
 static const family groups = {"groups", "groups.cu", 0, NULL, 0};
-static const family group_sums = {"group_sums", "group_sums.cu", 0, NULL, 0};
 static const family maps = {"maps", "maps_sm90.cu", 0, "sm_90a", 90};
 static const family grouped = {"grouped", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 0};
@@ -376,24 +375,43 @@ static void add_scaled_pass(gemmepi_dtype operands, gemmepi_dtype results, gemme
     add_pass_of(&desc, 1);
 }
 
-/* lanes: that share a row. Sums of columns are in the same module. */
-static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate, int lanes) {
-    gpi__addends addends = {0};
+/* lanes: that share a sum */
+static void add_reduce(const gpi__addends *addends, int lanes) {
     char name[80], prologue[512];
     gpi__text text = gpi__text_in(name, sizeof name);
-    append_dtype(&text, x);
+    append_dtype(&text, addends->dtype);
     gpi__append(&text, "_to_");
-    append_dtype(&text, out);
-    if (scale)
-        gpi__append(&text, "_scale_%d", (int)scale);
-    gpi__append(&text, "%s_%d_lanes", accumulate ? "_accumulate" : "", lanes);
-    addends.dtype = x;
-    addends.scale = (int)scale;
-    addends.out_dtype = out;
-    addends.accumulate = accumulate;
-    gpi__reduce_prologue(&addends, lanes, accumulate ? GPI__SUM_MANY_ROWS : GPI__SUM_ROWS, prologue,
-                         sizeof prologue);
+    append_dtype(&text, addends->out_dtype);
+    if (addends->scale)
+        gpi__append(&text, "_scale_%d", addends->scale);
+    gpi__append(&text, "%s%s%s%s_%d_lanes", addends->of_rows ? "_rows" : "",
+                addends->grouped ? "_groups" : "", addends->gathered ? "_gathered" : "",
+                addends->accumulate ? "_accumulate" : "", lanes);
+    gpi__reduce_prologue(addends, lanes, prologue, sizeof prologue);
     add(&reduce, name, prologue);
+}
+
+/* What is summed, and into what: of rows, columns and groups. */
+static void add_reduces(void) {
+    static const struct {
+        gpi__addends addends;
+        int lanes;
+    } rows[] = {{{1, 1, GEMMEPI_F32, 0, GEMMEPI_BF16, 1, 0, 0}, 4},
+                {{0, 1, GEMMEPI_F32, 0, GEMMEPI_F32, 0, 0, 0}, 8},
+                {{0, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1, 0, 0}, 32},
+                {{0, 1, GEMMEPI_F64, 0, GEMMEPI_F64, 1, 0, 0}, 32},
+                {{1, 1, GEMMEPI_F16, 0, GEMMEPI_F16, 0, 0, 0}, 128},
+                {{1, 1, GEMMEPI_BF16, 0, GEMMEPI_F32, 0, 0, 0}, 32},
+                {{0, 1, GEMMEPI_F64, 0, GEMMEPI_I32, 1, 0, 0}, 8},
+                {{1, 1, GEMMEPI_I8, 0, GEMMEPI_F64, 0, 0, 0}, 8},
+                {{0, 1, GEMMEPI_I8, GEMMEPI_SCALE_TENSOR, GEMMEPI_F32, 0, 0, 0}, 32},
+                {{1, 1, GEMMEPI_E5M2, GEMMEPI_SCALE_OUTER, GEMMEPI_F16, 1, 0, 0}, 64},
+                {{1, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_F64, 0, 0, 0}, 16},
+                {{0, 1, GEMMEPI_BF16, 0, GEMMEPI_BF16, 1, 1, 0}, 32},
+                {{0, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_F32, 0, 1, 1}, 32}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(rows); i++)
+        add_reduce(&rows[i].addends, rows[i].lanes);
 }
 
 static void add_packs(void) {
@@ -1758,7 +1776,6 @@ static void list_groups(void) {
     const gemmepi_epilogue swiglu = GEMMEPI_SILU | GEMMEPI_GATED;
     add(&groups, "of_any", "");
     add(&maps, "of_any", "");
-    add(&group_sums, "of_any", "");
     few_archs = 1;
     add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 0, 1);
     add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, swiglu, 2, 1);
@@ -2299,8 +2316,7 @@ static void list_kernels(void) {
     add_scaled_pass(GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                     GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
     add_scaled_pass(GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_BIAS, GEMMEPI_SCALE_OUTER, GEMMEPI_SCALE_OUTER);
-    add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_F32, 0, 128);
-    add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1, 128);
+    add_reduces();
     add_packs();
     add_convert(GEMMEPI_E4M3, GEMMEPI_F16, 1);
     for (i = 0; i < GPI__COUNT(products_everywhere); i++)
@@ -2315,15 +2331,6 @@ static void list_kernels(void) {
     add_pass(GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 1, 1);
     add_pass(GEMMEPI_I8, GEMMEPI_F32, GEMMEPI_BIAS, 0, 1);
     add_gradient_passes();
-    add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_BF16, 1, 4);
-    add_reduce(GEMMEPI_F64, GEMMEPI_SCALE_NONE, GEMMEPI_F64, 1, 64);
-    add_reduce(GEMMEPI_F16, GEMMEPI_SCALE_NONE, GEMMEPI_F16, 0, 128);
-    add_reduce(GEMMEPI_BF16, GEMMEPI_SCALE_NONE, GEMMEPI_F32, 0, 32);
-    add_reduce(GEMMEPI_F64, GEMMEPI_SCALE_NONE, GEMMEPI_I32, 1, 16);
-    add_reduce(GEMMEPI_I8, GEMMEPI_SCALE_NONE, GEMMEPI_F64, 0, 8);
-    add_reduce(GEMMEPI_I8, GEMMEPI_SCALE_TENSOR, GEMMEPI_F32, 0, 4);
-    add_reduce(GEMMEPI_E5M2, GEMMEPI_SCALE_OUTER, GEMMEPI_F16, 0, 64);
-    add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_F64, 0, 16);
     add_convert(GEMMEPI_E5M2, GEMMEPI_F16, 0);
     add_convert(GEMMEPI_E4M3, GEMMEPI_BF16, 1);
     add_convert(GEMMEPI_E5M2, GEMMEPI_BF16, 1);

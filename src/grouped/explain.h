@@ -12,7 +12,7 @@ static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details
     if (plan->route == GEMMEPI_ROUTE_FUSED || plan->route == GEMMEPI_ROUTE_PLAIN) {
         gpi__describe_product_kernel(&plan->problem, &plan->built.kernel, details);
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
-                            (plan->maps.function != NULL) + (plan->sums.function != NULL);
+                            (plan->maps.function != NULL) + gpi__sums_launches(&plan->sums);
         for (i = GPI__A; i <= GPI__B && plan->around; i++)
             gpi__describe_formula_pass(&plan->around->made[i], details);
     }
@@ -45,8 +45,8 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base,
         if (plan->gathers[operand].function)
             gpi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
                         plan->gathers[operand].name, gpi__operand_names[operand]);
-    if (plan->sums.function)
-        gpi__append(text, "  %s: bias_grad, sums over each group's part of k\n", plan->sums.name);
+    if (plan->sums.first.function)
+        gpi__append(text, "  %s: bias_grad, sums over each group's part of k\n", plan->sums.first.name);
     if (plan->maps.function)
         gpi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
     if (plan->route == GEMMEPI_ROUTE_FUSED)

@@ -25,8 +25,8 @@ typedef struct gpi__grouped_plan {
     const gpi__engine *engine;    /* of the route fused */
     gpi__composition said;        /* with a formula: the operands that come as an epilogue's do */
     gpi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
-    gpi__launch groups, maps, gathers[2], sums;      /* gathers: of A and B */
-    gpi__group_sums_params sums_params;              /* all but pointers */
+    gpi__launch groups, maps, gathers[2]; /* gathers: of A and B */
+    gpi__sums sums;
     gpi__gather_params gather_params[2];             /* all but pointers */
     int tile, low, columns, band;                    /* of parts, as groups.cu takes them */
     size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
@@ -182,38 +182,6 @@ static gemmepi_status gpi__build_maps(gemmepi_context *context, gpi__grouped_pla
     plan->maps.threads_x = GPI__MAPS_THREADS;
     plan->maps.threads_y = 1;
     return gpi__get_threads_kernel(context, "maps_sm90.cu", "gemmepi_maps", &plan->maps);
-}
-
-/* The operand that bias_grad sums, or -1. */
-static int gpi__summed_operand(const gpi__problem *problem) {
-    return gpi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GPI__A
-           : gpi__has(problem, GEMMEPI_BGRAD_B) ? (int)GPI__B
-                                                : -1;
-}
-
-static gemmepi_status gpi__build_group_sums(gemmepi_context *context, gpi__grouped_plan *plan) {
-    const gpi__problem *problem = &plan->problem;
-    const gpi__view *x = &problem->views[gpi__summed_operand(problem)];
-    const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
-    gpi__group_sums_params *params = &plan->sums_params;
-    int64_t tiles = gpi__divide_up(x->length, GPI__SUM_COLUMNS), blocks;
-    char prologue[512];
-    gpi__addends like = {0, 1, 0, 0, 0, 0};
-    blocks = gpi__offset(tiles, problem->grouping.groups, 0);
-    GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
-    like.dtype = x->dtype;
-    like.scale = x->scale;
-    like.out_dtype = out->dtype;
-    like.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
-    params->x = gpi__kernel_matrix_of(x);
-    params->out_stride = out->batch_stride;
-    params->columns = (int)x->length;
-    params->column_tiles = (unsigned)tiles;
-    plan->sums.blocks = (unsigned)blocks;
-    plan->sums.threads_x = plan->sums.threads_y = GPI__SUM_COLUMNS;
-    gpi__reduce_prologue(&like, GPI__SUM_LINE_THREADS, GPI__SUM_MANY_ROWS, prologue, sizeof prologue);
-    gpi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s", gpi__type(x->dtype), gpi__type(out->dtype));
-    return gpi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);
 }
 
 /* Columns of clusters' tiles in which rows are taken one after another: what is under way at a time is four times as wide as high, or all
@@ -375,7 +343,7 @@ static gemmepi_status gpi__build_ahead_of_groups(gpi__grouped_plan *plan) {
     if (!status)
         status = gpi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
     if (!status && gpi__summed_operand(&plan->problem) >= 0)
-        status = gpi__build_group_sums(context, plan);
+        status = gpi__build_sums(context, &plan->problem, 0, &plan->sums);
     return status;
 }
 

@@ -91,20 +91,6 @@ static gemmepi_status gpi__launch_maps(const gpi__grouped_plan *plan, void *cons
     return gpi__launch_kernel(context, &plan->maps, params, "the tensor maps of groups", stream);
 }
 
-static gemmepi_status gpi__launch_group_sums(const gpi__grouped_plan *plan, const gpi__arguments *arguments,
-                                             const gpi__group_lists *lists, const gpi__grouped_space *space,
-                                             gemmepi_stream stream) {
-    gpi__group_sums_params params = plan->sums_params;
-    int operand = gpi__summed_operand(&plan->problem);
-    params.x.data = arguments->pointers[operand];
-    params.scale = (const float *)arguments->pointers[GPI__SCALE_OF(operand)];
-    params.out = arguments->pointers[GPI__BIAS_GRAD];
-    params.index = (const int *)lists->lists[GPI__FAULT_A + operand];
-    params.count = (const int *)(const void *)space->count;
-    params.parts = (const gpi__group_part *)(const void *)space->parts;
-    return gpi__launch_kernel(plan->base.context, &plan->sums, &params, "bias_grad of groups", stream);
-}
-
 static void gpi__point_groups(const gpi__grouped_plan *plan, const gpi__group_lists *lists,
                               const gpi__grouped_space *space, gpi__kernel_groups *groups) {
     groups->count = (const int *)(const void *)space->count;
@@ -148,8 +134,8 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
     own.inside = GPI__FORMULA(&plan->problem);
     if (own.inside)
         gpi__point_slots(&plan->said, &own);
-    if (!status && plan->sums.function)
-        status = gpi__launch_group_sums(plan, arguments, lists, &space, stream);
+    if (!status)
+        status = gpi__run_sums(context, &plan->sums, &own, NULL, NULL, stream);
     if (gpi__is_empty(&plan->problem))
         return status;
     for (operand = GPI__A; operand <= GPI__B && !status; operand++)

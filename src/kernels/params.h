@@ -103,18 +103,6 @@ typedef struct gpi__gather_params {
     int groups, units;   /* units: of a row */
 } gpi__gather_params;
 
-/* group_sums.cu: sums of each group's lines of x */
-typedef struct gpi__group_sums_params {
-    gpi__kernel_matrix x;
-    const float *scale;
-    void *out;
-    long long out_stride;
-    const int *index, *count; /* index: of x's lines; NULL: none */
-    const gpi__group_part *parts;
-    int columns;
-    unsigned column_tiles;
-} gpi__group_sums_params;
-
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gpi__pass_params {
     gpi__epilogue_params epilogue;
@@ -156,15 +144,16 @@ typedef struct gpi__convert_params {
     long long rows, columns, items;
 } gpi__convert_params;
 
-/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
+/* reduce.cu: sums of x, a batch of items, along its rows or over them: `results` sums of `terms` numbers each. */
 typedef struct gpi__reduce_params {
     gpi__kernel_matrix x;
     gpi__kernel_scale scale; /* of x: summed along k, the other extent is the outer one */
     void *out;
-    long long out_stride; /* between the sums of two items, or of two parts */
-    long long rows, columns;
-    long long parts;     /* sum_columns: into which an item's rows are divided */
-    long long part_rows; /* sum_columns: rows of a part                        */
+    long long out_stride; /* between the sums of two items, of two parts or of two groups */
+    long long results, terms;
+    long long parts;      /* into which an item's terms are divided, */
+    long long part_terms; /* so many each */
+    GPI__GROUPS           /* index_a: of x */
 } gpi__reduce_params;
 
 /* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */

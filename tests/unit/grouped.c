@@ -10,7 +10,7 @@ typedef struct seen_launch {
     gpi__groups_params groups;
     gpi__gather_params gather;
     gpi__maps_params maps;
-    gpi__group_sums_params sums;
+    gpi__reduce_params sums;
     gpi__sm90_params fused;
     gpi__plain_params plain;
     gpi__kernel_groups of_plain; /* behind plain */
@@ -34,7 +34,7 @@ static void keep_launch(const fake_launch *launch) {
     KEEP("gemmepi_groups", groups);
     KEEP("gemmepi_gather", gather);
     KEEP("gemmepi_maps", maps);
-    KEEP("gemmepi_group_sums", sums);
+    KEEP("gemmepi_sum_groups", sums);
     KEEP("gemmepi_sm90", fused);
     KEEP("gemmepi_plain", plain);
     if (is_entry(one, "gemmepi_plain"))
@@ -295,7 +295,7 @@ static void groups_of_k_have_maps_and_sums_of_their_own(void) {
         const gpi__groups_params *p;
         const gpi__gather_params *a, *b;
         const gpi__maps_params *maps;
-        const gpi__group_sums_params *sums;
+        const gpi__reduce_params *sums;
         const gpi__sm90_params *f;
         long compiled = gpu.compilations;
         CHECK(run_it(&r) == GEMMEPI_OK && seen_count == 6 && r.details.launches == 6, "%d launches: %s",
@@ -303,7 +303,7 @@ static void groups_of_k_have_maps_and_sums_of_their_own(void) {
         CHECK(gpu.compilations == compiled, "what is added to D has a kernel of its own");
         p = &launch_of("gemmepi_groups", 0)->groups, maps = &launch_of("gemmepi_maps", 0)->maps;
         a = &launch_of("gemmepi_gather", 0)->gather, b = &launch_of("gemmepi_gather", 1)->gather;
-        sums = &launch_of("gemmepi_group_sums", 0)->sums, f = &launch_of("gemmepi_sm90", 0)->fused;
+        sums = &launch_of("gemmepi_sum_groups", 0)->sums, f = &launch_of("gemmepi_sm90", 0)->fused;
         check_groups_params(&r, p);
         CHECK(p->tile == 0 && p->columns == 1, "a group is one part");
         CHECK(a->from == at(AT_A) && a->index == r.args.index_a && a->ld == 264 / 8 && a->units == 256 / 8 &&
@@ -326,11 +326,11 @@ static void groups_of_k_have_maps_and_sums_of_their_own(void) {
                                   {b->to, 1000 * 384 * 2}};
             check_rooms(&r, rooms, 5);
         }
-        CHECK(sums->x.data == at(AT_B) && sums->x.ld == 400 && sums->index == r.args.index_b &&
-                  sums->out == at(AT_BIAS_GRAD) && sums->out_stride == 500 && sums->columns == 384 &&
-                  sums->count == p->count && sums->parts == p->parts && sums->column_tiles == 384 / 32,
+        CHECK(sums->x.data == at(AT_B) && sums->x.ld == 400 && sums->groups.index_a == r.args.index_b &&
+                  sums->out == at(AT_BIAS_GRAD) && sums->out_stride == 500 && sums->results == 384 &&
+                  sums->groups.count == p->count && sums->groups.parts == p->parts,
               "sums of others");
-        CHECK(launch_of("gemmepi_group_sums", 0)->launch.grid == 6 * 384 / 32, "blocks of sums");
+        CHECK(launch_of("gemmepi_sum_groups", 0)->launch.grid == 6 * 384 / 32, "blocks of sums");
         CHECK(f->epilogue.residual.data == at(AT_D) && f->epilogue.d.data == at(AT_D) &&
                   !f->epilogue.uses_c && f->epilogue.d.stride == 256 * 384,
               "D is not added to");
@@ -381,8 +381,8 @@ static void sums_are_of_scaled_rows_where_these_have_scales(void) {
         r.args.product.bias_grad = at(AT_BIAS_GRAD);
         if (plan_run(&r)) {
             CHECK(run_it(&r) == GEMMEPI_OK, "%s", gemmepi_last_error());
-            CHECK(launch_of("gemmepi_group_sums", 0)->sums.scale == scales[of_b] &&
-                      launch_of("gemmepi_group_sums", 0)->sums.x.data == at(of_b ? AT_B : AT_A),
+            CHECK(launch_of("gemmepi_sum_groups", 0)->sums.scale.data == scales[of_b] &&
+                      launch_of("gemmepi_sum_groups", 0)->sums.x.data == at(of_b ? AT_B : AT_A),
                   "the scale of another operand than %s", of_b ? "b" : "a");
         }
         end_run(&r);
@@ -435,11 +435,12 @@ static void sums_beside_an_empty_d_are_launched_alone(void) {
     r.args.product.bias_grad = at(AT_BIAS_GRAD);
     r.args.product.b = r.args.product.d = NULL;
     if (plan_run(&r)) {
-        const gpi__group_sums_params *sums;
+        const gpi__reduce_params *sums;
         CHECK(run_it(&r) == GEMMEPI_OK && seen_count == 2, "%d launches: %s", seen_count,
               gemmepi_last_error());
-        sums = &launch_of("gemmepi_group_sums", 0)->sums;
-        CHECK(sums->x.data == at(AT_A) && sums->columns == 256 && sums->out_stride == 256 && !sums->index,
+        sums = &launch_of("gemmepi_sum_groups", 0)->sums;
+        CHECK(sums->x.data == at(AT_A) && sums->results == 256 && sums->out_stride == 256 &&
+                  !sums->groups.index_a,
               "sums of others");
     }
     end_run(&r);

@@ -33,7 +33,6 @@ static const char *const families[][MAX_INCLUDED] = {
     {"gemm_sm90.cu", EPILOGUE, SM90, "groups.cuh"},
     {"groups.cu", "types.cuh", "params.h"},
     {"maps_sm90.cu", "types.cuh", "params.h"},
-    {"group_sums.cu", "types.cuh", "params.h"},
     {"gemm_small.cu", EPILOGUE},
     {"gemm_outer.cu", EPILOGUE},
     {"gemm_weights.cu", "weights.cuh", "made.cuh", "mma.cuh", EPILOGUE},

@@ -6,11 +6,12 @@
 #include "../../problem/arguments.h"
 #include "../../device/launch.h"
 
-#define GPI__SUM_COLUMNS      32 /* reduce.cu */
-#define GPI__SUM_ROWS         8 /* of a block's threads, or MANY, so that few rounds of loads follow each other */
-#define GPI__SUM_MANY_ROWS    32
-#define GPI__SUM_LINE_THREADS 128
-#define GPI__SUM_LEAST_LANES  4 /* of these, that share a line */
+#define GPI__SUM_THREADS 128 /* reduce.cu: of a block that sums rows; of columns it has 32, */
+#define GPI__SUM_COLUMNS 32
+#define GPI__SUM_FEW_LANES \
+    8 /* each of so many threads, or MANY, so that few rounds of loads follow each other */
+#define GPI__SUM_MANY_LANES  32
+#define GPI__SUM_LEAST_LANES 4 /* that share a row */
 
 /* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
    leaves them, or none. */
@@ -18,52 +19,57 @@ typedef struct gpi__sums {
     gpi__launch first, second;
     gpi__reduce_params first_params, second_params;
     int operand;          /* summed: A or B, or AUX for an epilogue's partial sums */
+    int is_grouped;       /* of each group's part of k */
     size_t partial_bytes; /* between the two */
 } gpi__sums;
 
 /* What one launch of reduce.cu adds up, and into what. */
 typedef struct gpi__addends {
-    int along_rows; /* sums of rows, else of columns */
+    int of_rows; /* sums of rows, else of columns */
     int64_t items;
     int dtype, scale, out_dtype, accumulate;
+    int grouped, gathered; /* an item is a group's part of the rows, whose next one an index says */
 } gpi__addends;
 
-/* Threads that share a line of so many elements: a quarter as many, 128 at most: a line of up to 1024 takes one round of loads. */
-static int gpi__sum_lanes(int64_t elements) {
+/* Threads that share a sum. Of a row a quarter as many as it has elements, 128 at most: a row of up to 1024 needs one round of loads. */
+static int gpi__sum_lanes(const gpi__addends *x, int64_t terms) {
     int lanes = GPI__SUM_LEAST_LANES;
-    while (lanes < GPI__SUM_LINE_THREADS && 4 * (int64_t)lanes < elements)
+    if (!x->of_rows)
+        return x->grouped || terms >= 4 * GPI__SUM_MANY_LANES ? GPI__SUM_MANY_LANES : GPI__SUM_FEW_LANES;
+    while (lanes < GPI__SUM_THREADS && 4 * (int64_t)lanes < terms)
         lanes *= 2;
     return lanes;
 }
 
-/* lanes: that share a row; rows: of threads, for sums of columns */
-static void gpi__reduce_prologue(const gpi__addends *x, int lanes, int rows, char *data, size_t size) {
+static void gpi__reduce_prologue(const gpi__addends *x, int lanes, char *data, size_t size) {
     gpi__text text = gpi__text_in(data, size);
     gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__type(x->dtype));
     gpi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
     gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(x->out_dtype));
     gpi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
-    gpi__append(&text, "#define GEMMEPI_ROWS %d\n", rows);
+    gpi__append(&text, "#define GEMMEPI_OF_ROWS %d\n", x->of_rows);
+    gpi__append(&text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n", x->grouped, x->gathered);
 }
 
-/* One launch of reduce.cu: items * parts sums. */
+/* One launch of reduce.cu: items * parts lines of sums. */
 static gemmepi_status gpi__build_sum(gemmepi_context *context, const gpi__addends *x,
                                      const gpi__reduce_params *params, gpi__launch *launch) {
-    int lanes = x->along_rows ? gpi__sum_lanes(params->columns) : GPI__SUM_LINE_THREADS;
-    int64_t tiles = x->along_rows ? gpi__divide_up(params->rows, GPI__SUM_LINE_THREADS / lanes)
-                                  : gpi__divide_up(params->columns, GPI__SUM_COLUMNS);
+    int lanes = gpi__sum_lanes(x, params->part_terms);
+    int threads = x->of_rows ? GPI__SUM_THREADS : GPI__SUM_COLUMNS * lanes;
+    int64_t tiles = gpi__divide_up(params->results, threads / lanes);
     int64_t blocks = gpi__offset(gpi__offset(tiles, params->parts, 0), x->items, 0);
-    int rows = params->part_rows >= 4 * GPI__SUM_MANY_ROWS ? GPI__SUM_MANY_ROWS : GPI__SUM_ROWS;
     char prologue[512];
     GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
     launch->blocks = (unsigned)blocks;
-    launch->threads_x = x->along_rows ? (unsigned)lanes : GPI__SUM_COLUMNS;
-    launch->threads_y = x->along_rows ? GPI__SUM_LINE_THREADS / (unsigned)lanes : (unsigned)rows;
-    gpi__reduce_prologue(x, lanes, rows, prologue, sizeof prologue);
-    gpi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
+    launch->threads_x = (unsigned)threads;
+    launch->threads_y = 1;
+    gpi__reduce_prologue(x, lanes, prologue, sizeof prologue);
+    gpi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s",
+                     x->grouped   ? "groups"
+                     : x->of_rows ? "rows"
+                                  : "columns",
                      gpi__type(x->dtype), gpi__type(x->out_dtype));
-    return gpi__get_waiting_kernel(context, "reduce.cu", prologue,
-                                   x->along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
+    return gpi__get_waiting_kernel(context, "reduce.cu", prologue, "gemmepi_reduce", launch);
 }
 
 /* Adds up `lines` lines of sums in F64 for each of `results` lines of bias_grad. */
@@ -72,14 +78,14 @@ static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gp
     const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
     gpi__reduce_params *second = &sums->second_params;
     int64_t stride = gpi__offset(lines, out->length, 0), count = gpi__offset(results, stride, 0);
-    gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0};
+    gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0};
     GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
     x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
     sums->partial_bytes = gpi__bytes_for(count, sizeof(double));
     second->x.ld = out->length;
     second->x.stride = stride;
-    second->rows = second->part_rows = lines;
-    second->columns = out->length;
+    second->terms = second->part_terms = lines;
+    second->results = out->length;
     second->parts = 1;
     second->out_stride = out->batch_stride;
     return gpi__build_sum(context, &x, second, &sums->second);
@@ -100,17 +106,17 @@ static gemmepi_status gpi__build_sums_of(gemmepi_context *context, const gpi__pr
     return status || lines == 1 ? status : gpi__build_sum_of_lines(context, problem, results, lines, sums);
 }
 
-/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
+/* Divides the terms of an item so that there are some four blocks for each multiprocessor, of at least 512 terms
    each: fewer are not worth the second launch. */
 static void gpi__choose_parts(const gemmepi_context *context, int64_t items, gpi__reduce_params *params) {
-    int64_t tiles = gpi__divide_up(params->columns, GPI__SUM_COLUMNS);
+    int64_t tiles = gpi__divide_up(params->results, GPI__SUM_COLUMNS);
     int64_t there = gpi__times(tiles, items);
     int64_t wanted = gpi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
-    int64_t most = gpi__divide_up(params->rows, 64 * GPI__SUM_ROWS);
+    int64_t most = gpi__divide_up(params->terms, 64 * GPI__SUM_FEW_LANES);
     params->parts = wanted < most ? wanted : most;
     if (params->parts < 1)
         params->parts = 1;
-    params->part_rows = gpi__divide_up(params->rows, params->parts);
+    params->part_terms = gpi__divide_up(params->terms, params->parts);
 }
 
 static gpi__kernel_matrix gpi__kernel_matrix_of(const gpi__view *view) {
@@ -121,35 +127,49 @@ static gpi__kernel_matrix gpi__kernel_matrix_of(const gpi__view *view) {
     return matrix;
 }
 
+/* The operand that is summed, or -1. */
+static int gpi__summed_operand(const gpi__problem *problem) {
+    return gpi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GPI__A
+           : gpi__has(problem, GEMMEPI_BGRAD_B) ? (int)GPI__B
+                                                : -1;
+}
+
+/* An operand: each item along k. */
+static void gpi__sum_operand(const gpi__problem *problem, gpi__addends *x, gpi__sums *sums) {
+    int operand = gpi__summed_operand(problem);
+    const gpi__view *view = &problem->views[operand];
+    sums->operand = operand;
+    sums->is_grouped = x->grouped = problem->grouping.groups > 0;
+    x->gathered = problem->grouping.gathered >> operand & 1;
+    x->of_rows = (operand == GPI__A) != (view->transposed != 0);
+    x->items = problem->batch;
+    x->dtype = view->dtype;
+    x->scale = view->scale;
+    sums->first_params.x = gpi__kernel_matrix_of(view);
+    sums->first_params.scale.stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
+    sums->first_params.terms = problem->k;
+}
+
 /* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
 static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__problem *problem,
                                       int64_t row_tiles, gpi__sums *sums) {
     gpi__reduce_params *params = &sums->first_params;
     int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0;
     int64_t results = shared ? 1 : problem->batch;
-    gpi__addends x = {0, results, problem->accumulator, 0, 0, 0};
-    const gpi__view *view;
-    params->parts = 1;
+    gpi__addends x = {0, results, problem->accumulator, 0, 0, 0, 0, 0};
+    params->results = problem->views[GPI__BIAS_GRAD].length;
     if (gpi__has(problem, GEMMEPI_BGRAD)) {
         sums->operand = GPI__AUX;
-        params->rows = gpi__times(row_tiles, shared ? problem->batch : 1);
-        params->columns = params->x.ld = problem->views[GPI__BIAS_GRAD].length;
-        params->x.stride = gpi__times(params->rows, params->columns);
-        gpi__choose_parts(context, results, params);
-        return gpi__build_sums_of(context, problem, x, results, sums);
+        params->terms = gpi__times(row_tiles, shared ? problem->batch : 1);
+        params->x.ld = params->results;
+        params->x.stride = gpi__times(params->terms, params->results);
+    } else {
+        gpi__sum_operand(problem, &x, sums);
     }
-    sums->operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
-    view = &problem->views[sums->operand];
-    x.along_rows = (sums->operand == GPI__A) != (view->transposed != 0);
-    x.items = problem->batch;
-    x.dtype = view->dtype;
-    x.scale = view->scale;
-    params->x = gpi__kernel_matrix_of(view);
-    params->scale.stride = problem->views[GPI__SCALE_OF(sums->operand)].batch_stride;
-    params->rows = view->lines;
-    params->columns = view->length;
-    if (!x.along_rows)
-        gpi__choose_parts(context, problem->batch, params);
+    params->parts = 1;
+    params->part_terms = params->terms;
+    if (!x.of_rows && !x.grouped)
+        gpi__choose_parts(context, x.items, params);
     return gpi__build_sums_of(context, problem, x, results, sums);
 }
 
@@ -164,10 +184,11 @@ static size_t gpi__line_bytes(const gpi__problem *problem, unsigned row_tiles) {
 
 /* Returns what it takes to read an operand once more for its sums. */
 static double gpi__operand_sum_microseconds(const gpi__problem *problem) {
-    int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
-    const gpi__view *view = &problem->views[operand];
-    if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+    int operand = gpi__summed_operand(problem);
+    const gpi__view *view;
+    if (operand < 0)
         return 0;
+    view = &problem->views[operand];
     return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 /
            GPI__SUM_RATE;
 }
@@ -189,6 +210,11 @@ static gemmepi_status gpi__run_sums(const gemmepi_context *context, const gpi__s
     if (sums->operand != GPI__AUX) {
         params.x.data = arguments->pointers[sums->operand];
         params.scale.data = (const float *)arguments->pointers[GPI__SCALE_OF(sums->operand)];
+    }
+    if (sums->is_grouped) {
+        params.groups = arguments->groups;
+        if (sums->operand == GPI__B)
+            params.groups.index_a = params.groups.index_b;
     }
     params.out = sums->second.function ? between : bias_grad;
     if (sums->first.function)
