@@ -9119,6 +9119,7 @@ typedef union gpi__cells {
 typedef struct gpi__run {
   const gpi__formula *formula;
   int count;
+  int has_constants; /* what does not change along columns is there, of a run that was as long */
   gpi__cells *values;
   int64_t indices[GPI__INDICES]; /* but for the column */
   int64_t columns[GPI__MOST_PARTS],
@@ -9223,9 +9224,10 @@ static gpi__cells *gpi__cells_of(const gpi__run *run, int node, int member) {
 
 /* A node's values as the accumulator has them: those that are whole numbers in `room`. */
 static const double *gpi__numbers_of(const gpi__run *run, int node, int member, double *room) {
-  const gpi__cells *cells = gpi__cells_of(run, node, member);
-  int i, of_whole = run->formula->accumulator == GEMMEPI_I32;
-  if (run->formula->nodes[gpi__owner_of(run->formula, node, &member)].type != GPI__OF_WHOLE)
+  int i, of_whole = run->formula->accumulator == GEMMEPI_I32,
+     owner = gpi__owner_of(run->formula, node, &member);
+  const gpi__cells *cells = &run->values[run->formula->parts * owner + member];
+  if (run->formula->nodes[owner].type != GPI__OF_WHOLE)
     return cells->numbers;
   for (i = 0; i < run->count; i++)
     room[i] = of_whole ? gpi__signed((uint32_t)(uint64_t)cells->whole[i]) : (double)cells->whole[i];
@@ -9388,21 +9390,21 @@ static void gpi__evaluate_node(const gpi__run *run, const gpi__node *n, int memb
 }
 
 /* What does not change along columns is computed once. */
-static void gpi__evaluate(const gpi__run *run) {
+static void gpi__evaluate(gpi__run *run) {
   const gpi__formula *formula = run->formula;
-  gpi__run first = *run;
-  int node, member, i;
-  first.count = 1;
+  int node, member, i, count = run->count;
   for (node = 0; node < formula->node_count; node++) {
     const gpi__node *n = &formula->nodes[node];
     gpi__cells *to = &run->values[formula->parts * node];
-    if (n->op >= GPI__OP_PART)
+    if (n->op >= GPI__OP_PART || (run->has_constants && n->width == GPI__ANY))
       continue;
+    run->count = n->width == GPI__ANY ? 1 : count;
     for (member = 0; member < gpi__members(formula, n->width); member++)
-      gpi__evaluate_node(n->width == GPI__ANY ? &first : run, n, member, &to[member]);
-    for (i = 1; i < run->count && n->width == GPI__ANY; i++)
+      gpi__evaluate_node(run, n, member, &to[member]);
+    for (i = run->count; i < count; i++)
       memcpy(&to->whole[i], &to->whole[0], sizeof to->whole[0]);
   }
+  run->count = count;
 }
 
 /* Of an output (a place among formula.operands). */
@@ -13355,13 +13357,43 @@ static const char *const gpi__tensor_names[GPI__TENSORS] = {GPI__TENSOR_ROWS(GPI
 #define GPI__CAST_FLAGS \
   (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)
 
-/* An operation: the tensors that it must and may have, and of which inputs each output is made. With its function in
- kernels/operations.cuh and that in host/elementwise.h this is all that there is of it. */
+/* What operations compute: nodes of one graph, X(name, op, arguments, number), of which each operation's outputs are some. The first are
+ inputs, in their order. Of a weight that is no tensor, w and 1 - w are numbers of a run. */
+/* clang-format off */
+#define GPI__OPERATION_NODES(X) \
+  X(A, OPERAND, NONE, NONE, NONE, 0) X(B, OPERAND, NONE, NONE, NONE, 0) \
+  X(W, OPERAND, NONE, NONE, NONE, 0) X(DY, OPERAND, NONE, NONE, NONE, 0) \
+  X(WEIGHT, OPERAND, NONE, NONE, NONE, 0) X(WITHOUT_WEIGHT, OPERAND, NONE, NONE, NONE, 0) \
+  X(SCALE, OPERAND, NONE, NONE, NONE, 0) X(SCALED, MUL, A, SCALE, NONE, 0) \
+  X(ACTIVATED, ACTIVATE, A, NONE, NONE, 0) X(DERIVED, GRADIENT, DY, A, NONE, 0) /* act(a), dy act'(a) */ \
+  X(GATED, GATE, A, B, NONE, 0) /* a act(b) */ \
+  X(OF_VALUE, GATE, DY, B, NONE, 0) X(OF_GATE, GRADIENT, DY, B, A, 0) /* dy act(b), dy act'(b) a */ \
+  X(ONE, NUMBER, NONE, NONE, NONE, 1) X(REST, SUB, ONE, W, NONE, 0) X(RISE, SUB, B, A, NONE, 0) \
+  X(HALF, NUMBER, NONE, NONE, NONE, 0.5) X(SIZE, ABS, W, NONE, NONE, 0) X(IS_NEAR, LT, SIZE, HALF, NONE, 0) \
+  X(NEAREST, SELECT, IS_NEAR, A, B, 0) /* where |w| < 1/2 it is a + w (b - a), else b - (b - a) (1 - w) */ \
+  X(BACK, NEG, REST, NONE, NONE, 0) X(FROM_NEAREST, SELECT, IS_NEAR, W, BACK, 0) \
+  X(WAY, MUL, FROM_NEAREST, RISE, NONE, 0) X(MIXED, ADD, NEAREST, WAY, NONE, 0) \
+  X(OF_A, MUL, REST, DY, NONE, 0) X(OF_B, MUL, W, DY, NONE, 0) X(OF_W, MUL, DY, RISE, NONE, 0)
+/* clang-format on */
+
+#define GPI__NODE_NUMBER(name, op, x, y, z, number) GPI__NODE_##name,
+enum { GPI__OPERATION_NODES(GPI__NODE_NUMBER) GPI__OPERATION_NODE_COUNT, GPI__NODE_NONE = -1 };
+
+typedef struct gpi__operation_node {
+  int op, args[3];
+  double number;
+} gpi__operation_node;
+
+#define GPI__NODE_ROW(name, op, x, y, z, number) \
+  {GPI__OP_##op, {GPI__NODE_##x, GPI__NODE_##y, GPI__NODE_##z}, number},
+static const gpi__operation_node gpi__operation_nodes[] = {GPI__OPERATION_NODES(GPI__NODE_ROW)};
+
+/* An operation: the tensors that it must and may have, and the nodes that its outputs are, which is all that there is of it. */
 typedef struct gpi__operation_row {
   gemmepi_operation operation;
   const char *name; /* as in GEMMEPI_OP_GATED, and as kernels name it */
   uint32_t needs, may;
-  uint32_t reads[5]; /* for y, da, db, dw, y_transposed */
+  int8_t made[5]; /* y, da, db, dw, y_transposed */
   int has_activation, has_halves;
   uint64_t flags; /* that go with it */
 } gpi__operation_row;
@@ -13370,18 +13402,16 @@ typedef struct gpi__operation_row {
 
 /* clang-format off */
 static const gpi__operation_row gpi__operations[] = {
-  {GPI__OPERATION(ACTIVATION), GPI__BIT_A | GPI__BIT_Y, 0, {GPI__BIT_A, 0, 0, 0, 0}, 1, 0, 0},
-  {GPI__OPERATION(ACTIVATION_BACKWARD), GPI__BIT_A | GPI__BIT_DY | GPI__BIT_DA, 0,
-  {0, GPI__BIT_A | GPI__BIT_DY, 0, 0, 0}, 1, 0, 0},
-  {GPI__OPERATION(GATED), GPI__BIT_A | GPI__BIT_Y, GPI__BIT_B, {GPI__BIT_A | GPI__BIT_B, 0, 0, 0, 0}, 1, 1, 0},
+  {GPI__OPERATION(ACTIVATION), GPI__BIT_A | GPI__BIT_Y, 0, {GPI__NODE_ACTIVATED, 0, 0, 0, 0}, 1, 0, 0},
+  {GPI__OPERATION(ACTIVATION_BACKWARD), GPI__BIT_A | GPI__BIT_DY | GPI__BIT_DA, 0, {0, GPI__NODE_DERIVED, 0, 0, 0}, 1, 0, 0},
+  {GPI__OPERATION(GATED), GPI__BIT_A | GPI__BIT_Y, GPI__BIT_B, {GPI__NODE_GATED, 0, 0, 0, 0}, 1, 1, 0},
   {GPI__OPERATION(GATED_BACKWARD), GPI__BIT_A | GPI__BIT_DY, GPI__BIT_B | GPI__BIT_DA | GPI__BIT_DB,
-  {0, GPI__BIT_DY | GPI__BIT_B, GPI__BIT_DY | GPI__BIT_A | GPI__BIT_B, 0, 0}, 1, 1, 0},
-  {GPI__OPERATION(LERP), GPI__BIT_A | GPI__BIT_B | GPI__BIT_Y, GPI__BIT_W,
-  {GPI__BIT_A | GPI__BIT_B | GPI__BIT_W, 0, 0, 0, 0}, 0, 0, 0},
+  {0, GPI__NODE_OF_VALUE, GPI__NODE_OF_GATE, 0, 0}, 1, 1, 0},
+  {GPI__OPERATION(LERP), GPI__BIT_A | GPI__BIT_B | GPI__BIT_Y, GPI__BIT_W, {GPI__NODE_MIXED, 0, 0, 0, 0}, 0, 0, 0},
   {GPI__OPERATION(LERP_BACKWARD), GPI__BIT_DY, GPI__BIT_A | GPI__BIT_B | GPI__BIT_W | GPI__BIT_DA | GPI__BIT_DB | GPI__BIT_DW,
-  {0, GPI__BIT_DY | GPI__BIT_W, GPI__BIT_DY | GPI__BIT_W, GPI__BIT_DY | GPI__BIT_A | GPI__BIT_B, 0}, 0, 0, 0},
-  {GPI__OPERATION(BIAS_GRAD), GPI__BIT_A | GPI__BIT_Y, 0, {GPI__BIT_A, 0, 0, 0, 0}, 0, 0, GEMMEPI_ACCUMULATE},
-  {GPI__OPERATION(CAST), GPI__BIT_A | GPI__BIT_Y, GPI__BIT_TURNED, {GPI__BIT_A, 0, 0, 0, GPI__BIT_A}, 0, 0, GPI__CAST_FLAGS},
+  {0, GPI__NODE_OF_A, GPI__NODE_OF_B, GPI__NODE_OF_W, 0}, 0, 0, 0},
+  {GPI__OPERATION(BIAS_GRAD), GPI__BIT_A | GPI__BIT_Y, 0, {GPI__NODE_A, 0, 0, 0, 0}, 0, 0, GEMMEPI_ACCUMULATE},
+  {GPI__OPERATION(CAST), GPI__BIT_A | GPI__BIT_Y, GPI__BIT_TURNED, {GPI__NODE_A, 0, 0, 0, GPI__NODE_A}, 0, 0, GPI__CAST_FLAGS},
 };
 /* clang-format on */
 
@@ -13418,6 +13448,17 @@ static int gpi__task_has(const gpi__task *task, int tensor) {
 
 static const gpi__operation_row *gpi__operation(int operation) {
   return &gpi__operations[operation - 1];
+}
+
+/* The tensors that a node is made of. */
+static uint32_t gpi__inputs_of_node(int node) {
+  const gpi__operation_node *of = &gpi__operation_nodes[node];
+  uint32_t inputs = node < GPI__NODE_WEIGHT ? GPI__BIT(node) : 0;
+  int a;
+  for (a = 0; a < 3; a++)
+    if (of->args[a] != GPI__NODE_NONE)
+      inputs |= gpi__inputs_of_node(of->args[a]);
+  return inputs;
 }
 /* The tensors of an element-wise operation: each by itself, broadcast to the operation's shape, and their types. */
 
@@ -14026,7 +14067,7 @@ static uint32_t gpi__tensors_of(const gpi__task *task, uint32_t outputs) {
   int t;
   for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
     if (outputs >> t & 1)
-      used |= row->reads[t - GPI__OUT_Y] & task->used;
+      used |= gpi__inputs_of_node(row->made[t - GPI__OUT_Y]) & task->used;
   return used;
 }
 
@@ -21135,55 +21176,103 @@ static float gpi__host_scale_of_history(const gpi__problem *problem, const gpi__
   return 1 / *scale;
 }
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* Element-wise operations in plain C: a run of elements at a time, everything in double, rounded once. */
+/* What an element-wise operation computes of some outputs: a formula, made of nodes of gpi__operation_nodes. */
+
+/* It points into itself, so that it stays where it is. Operands are tensors, as these are numbered, and behind them the numbers of a run. */
+typedef struct gpi__operation_formula {
+  gpi__formula formula;
+  gpi__node nodes[GPI__OPERATION_NODE_COUNT];
+  int8_t numbers
+    [GPI__OPERATION_NODE_COUNT]; /* of each row of gpi__operation_nodes its node, from 1; 0: it is not needed */
+} gpi__operation_formula;
+
+enum { GPI__OPERAND_WEIGHT = GPI__TENSORS, GPI__OPERAND_REST, GPI__OPERAND_SCALE, GPI__OPERATION_OPERANDS };
+
+static int gpi__operand_of_node(int row) {
+  return row < GPI__NODE_WEIGHT ? row : (int)GPI__OPERAND_WEIGHT + row - GPI__NODE_WEIGHT;
+}
+
+/* A weight that is no tensor is a number of the run, and 1 minus it another, which is so rounded once. */
+static int gpi__row_in_task(const gpi__task *task, int row) {
+  if (gpi__task_has(task, GPI__IN_W))
+    return row;
+  return row == GPI__NODE_W      ? (int)GPI__NODE_WEIGHT
+     : row == GPI__NODE_REST ? (int)GPI__NODE_WITHOUT_WEIGHT
+        : row;
+}
+
+/* Returns the number of a row's node, which is put behind its arguments. */
+static int gpi__put_operation_node(const gpi__task *task, gpi__operation_formula *to, int row) {
+  const gpi__operation_node *from;
+  gpi__node node = gpi__node_of(GPI__OP_NUMBER, -1, -1, -1);
+  int a;
+  row = gpi__row_in_task(task, row);
+  from = &gpi__operation_nodes[row];
+  if (to->numbers[row])
+    return to->numbers[row] - 1;
+  node.op = (uint8_t)from->op;
+  node.number = from->number;
+  node.width = (uint8_t)(row < GPI__NODE_WEIGHT ? GPI__WIDE : GPI__ANY);
+  for (a = 0; a < 3; a++)
+    if (from->args[a] != GPI__NODE_NONE) {
+      node.args[a] = (int16_t)gpi__put_operation_node(task, to, from->args[a]);
+      if (to->nodes[node.args[a]].width != GPI__ANY)
+        node.width = GPI__WIDE;
+    }
+  if (from->op == GPI__OP_LT)
+    node.type = GPI__OF_TRUTH;
+  if (from->op == GPI__OP_OPERAND) {
+    node.place = (int16_t)gpi__operand_of_node(row);
+    to->formula.operands[node.place].used = GPI__BY_PLACE;
+  }
+  if (from->op >= GPI__OP_ACTIVATE && from->op <= GPI__OP_GRADIENT) {
+    node.place = (int16_t)(gpi__activation_of((gemmepi_epilogue)task->activation) - gpi__activations);
+    node.number = task->parameter;
+  }
+  to->nodes[to->formula.node_count] = node;
+  to->numbers[row] = (int8_t)++to->formula.node_count;
+  return to->numbers[row] - 1;
+}
+
+/* Of the outputs that the nest has. operation: the task's, or that of partial sums. */
+static void gpi__formula_of_operation(const gpi__task *task, int operation, const gpi__nest *nest, gpi__operation_formula *to) {
+  gpi__formula *f = &to->formula;
+  int t, row;
+  memset(to, 0, sizeof *to);
+  f->nodes = to->nodes;
+  f->accumulator = task->accumulator;
+  f->parts = 1;
+  f->n_width = GPI__WIDE;
+  f->operand_count = GPI__OPERATION_OPERANDS;
+  for (t = 0; t < GPI__OPERATION_OPERANDS; t++) {
+    f->operands[t].kind = (uint8_t)(t < GPI__TENSORS          ? GEMMEPI_FULL : t == GPI__OPERAND_SCALE ? GEMMEPI_SCALAR
+      : GEMMEPI_NUMBER);
+    f->operands[t].dtype = (uint8_t)(t < GPI__TENSORS ? nest->dtype[t] : f->accumulator);
+    f->operands[t].members = 1;
+  }
+  for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
+    if (gpi__nest_has(nest, t)) {
+      row = gpi__operation(operation)->made[t - GPI__OUT_Y];
+      if (operation == GEMMEPI_OP_CAST && task->flags & GEMMEPI_CAST_SCALE)
+        row = GPI__NODE_SCALED;
+      f->operands[t].output = f->operands[t].used = 1;
+      f->operands[t].node = (int16_t)gpi__put_operation_node(task, to, row);
+    }
+}
+/* Element-wise operations in plain C: a run of units at a time, everything in double, rounded once. */
 
 #include <float.h>
-
-/* A run of 256 values of each of eight tensors, 16 KB of doubles, stays in the first-level cache and off the heap. */
-#define GPI__HOST_RUN 256
-
-/* >>one index: the twin of kernels/operations.cuh */
-
-/* v has a value for each tensor: from those of the inputs come those of the outputs. Inputs of outputs that nobody wants
- may be anything. */
-static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
-  double a = v[GPI__IN_A], b = v[GPI__IN_B], w = v[GPI__IN_W], dy = v[GPI__IN_DY];
-  switch (task->operation) {
-  case GEMMEPI_OP_ACTIVATION:
-    v[GPI__OUT_Y] = gpi__activate((uint32_t)task->activation, task->parameter, a);
-    break;
-  case GEMMEPI_OP_ACTIVATION_BACKWARD:
-    v[GPI__OUT_DA] = gpi__times_derivative((uint32_t)task->activation, task->parameter, dy, a);
-    break;
-  case GEMMEPI_OP_GATED:
-    v[GPI__OUT_Y] = gpi__times_activation((uint32_t)task->activation, task->parameter, a, b);
-    break;
-  case GEMMEPI_OP_GATED_BACKWARD:
-    v[GPI__OUT_DA] = gpi__times_activation((uint32_t)task->activation, task->parameter, dy, b);
-    v[GPI__OUT_DB] = gpi__gate_gradient((uint32_t)task->activation, task->parameter, dy, a, b);
-    break;
-  case GEMMEPI_OP_LERP:
-    v[GPI__OUT_Y] = fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
-    break;
-  case GEMMEPI_OP_LERP_BACKWARD:
-    v[GPI__OUT_DA] = (1 - w) * dy;
-    v[GPI__OUT_DB] = w * dy;
-    v[GPI__OUT_DW] = dy * (b - a);
-    break;
-  default: /* BIAS_GRAD, whose sums come later, and CAST */
-    v[GPI__OUT_Y] = a;
-    break;
-  }
-}
 
 /* >>the loops of a nest */
 
 typedef struct gpi__loops {
   const gpi__task *task;
   void *const *pointers;
-  double weight;
   gpi__nest nest;
   int64_t index[GPI__MAX_RANK]; /* where in the nest the next run begins */
+  gpi__operation_formula operation;
+  gpi__run run;
+  gpi__cells values[GPI__OPERATION_NODE_COUNT];
 } gpi__loops;
 
 static void *gpi__loops_base(const gpi__loops *loops, int t) {
@@ -21212,40 +21301,36 @@ static int gpi__loops_next(gpi__loops *loops, int summed) {
   return 0;
 }
 
-/* The values of all tensors for `count` indices along the innermost axis. */
-static void gpi__loops_compute(const gpi__loops *loops, int64_t count, double values[GPI__TENSORS][GPI__HOST_RUN]) {
+/* All outputs for `count` indices along the innermost axis. */
+static void gpi__loops_compute(gpi__loops *loops, int64_t count) {
   const gpi__nest *nest = &loops->nest;
-  double v[GPI__TENSORS] = {0};
-  int64_t i;
   int t;
   for (t = 0; t < GPI__OUT_Y; t++)
     if (gpi__nest_has(nest, t))
-      gpi__load_run(nest->dtype[t], gpi__loops_base(loops, t), gpi__loops_first(loops, t), nest->stride[t][0], count, values[t]);
-  v[GPI__IN_W] = loops->weight;
-  for (i = 0; i < count; i++) {
-    for (t = 0; t < GPI__OUT_Y; t++)
-      if (gpi__nest_has(nest, t))
-        v[t] = values[t][i];
-    gpi__operate(loops->task, v);
-    for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
-      values[t][i] = v[t];
-  }
+      gpi__load_run(nest->dtype[t], gpi__loops_base(loops, t), gpi__loops_first(loops, t),
+        nest->stride[t][0], count, loops->values[loops->operation.numbers[t] - 1].numbers);
+  loops->run.count = (int)count;
+  gpi__evaluate(&loops->run);
+  loops->run.has_constants = 1; /* the first run is the longest */
+}
+
+static const double *gpi__loops_output(const gpi__loops *loops, int t) {
+  return gpi__output_values(&loops->run, t, 0, NULL);
 }
 
 /* The outputs that are no sums. */
 static void gpi__host_map(gpi__loops *loops) {
   const gpi__nest *nest = &loops->nest;
-  double values[GPI__TENSORS][GPI__HOST_RUN];
   int64_t *i = &loops->index[0];
   int t;
   do {
-    for (*i = 0; *i < nest->extent[0]; *i += GPI__HOST_RUN) {
-      int64_t count = gpi__smaller(nest->extent[0] - *i, GPI__HOST_RUN);
-      gpi__loops_compute(loops, count, values);
+    for (*i = 0; *i < nest->extent[0]; *i += GPI__UNITS) {
+      int64_t count = gpi__smaller(nest->extent[0] - *i, GPI__UNITS);
+      gpi__loops_compute(loops, count);
       for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
         if (gpi__nest_has(nest, t))
         gpi__store_strided(nest->dtype[t], gpi__loops_base(loops, t), gpi__loops_first(loops, t),
-          nest->stride[t][0], count, values[t]);
+          nest->stride[t][0], count, gpi__loops_output(loops, t));
     }
   } while (gpi__loops_next(loops, 0));
 }
@@ -21254,24 +21339,24 @@ static void gpi__host_map(gpi__loops *loops) {
 
 /* Adds a line along the innermost axis to one sum. */
 static void gpi__host_add_line(gpi__loops *loops, int t, gpi__sum *sum) {
-  double values[GPI__TENSORS][GPI__HOST_RUN];
+  const double *values = gpi__loops_output(loops, t);
   int64_t *j = &loops->index[0], i, count;
-  for (*j = 0; *j < loops->nest.extent[0]; *j += GPI__HOST_RUN) {
-    count = gpi__smaller(loops->nest.extent[0] - *j, GPI__HOST_RUN);
-    gpi__loops_compute(loops, count, values);
+  for (*j = 0; *j < loops->nest.extent[0]; *j += GPI__UNITS) {
+    count = gpi__smaller(loops->nest.extent[0] - *j, GPI__UNITS);
+    gpi__loops_compute(loops, count);
     for (i = 0; i < count; i++)
-      gpi__add_to(sum, values[t][i]);
+      gpi__add_to(sum, values[i]);
   }
   *j = 0;
 }
 
 /* Adds `count` terms to as many sums. */
 static void gpi__host_add_run(gpi__loops *loops, int t, int64_t count, gpi__sum *sums) {
-  double values[GPI__TENSORS][GPI__HOST_RUN];
+  const double *values = gpi__loops_output(loops, t);
   int64_t i;
-  gpi__loops_compute(loops, count, values);
+  gpi__loops_compute(loops, count);
   for (i = 0; i < count; i++)
-    gpi__add_to(&sums[i], values[t][i]);
+    gpi__add_to(&sums[i], values[i]);
 }
 
 /* `count` sums of output t, side by side on the innermost axis where that is kept, else one. */
@@ -21281,8 +21366,8 @@ static void gpi__host_sum_run(gpi__loops *loops, int t, int64_t count) {
   int64_t first = gpi__loops_first(loops, t), step = nest->stride[t][0], i;
   int accumulates = (loops->task->flags & GEMMEPI_ACCUMULATE) != 0;
   int is_empty = gpi__nest_count(nest, 1) == 0;
-  gpi__sum sums[GPI__HOST_RUN] = {{0, 0}};
-  double values[GPI__HOST_RUN] = {0};
+  gpi__sum sums[GPI__UNITS] = {{0, 0}};
+  double values[GPI__UNITS] = {0};
   if (is_empty && accumulates)
     return;
   if (!is_empty)
@@ -21305,9 +21390,9 @@ static void gpi__host_sum(gpi__loops *loops, int t) {
   const gpi__nest *nest = &loops->nest;
   int64_t length = nest->summed[0] ? 1 : nest->extent[0], i;
   do {
-    for (i = 0; i < length; i += GPI__HOST_RUN) {
+    for (i = 0; i < length; i += GPI__UNITS) {
       loops->index[0] = i;
-      gpi__host_sum_run(loops, t, gpi__smaller(length - i, GPI__HOST_RUN));
+      gpi__host_sum_run(loops, t, gpi__smaller(length - i, GPI__UNITS));
     }
     loops->index[0] = 0;
   } while (gpi__loops_next(loops, 0));
@@ -21384,11 +21469,11 @@ static void gpi__scaled_load(const gpi__scaled *scaled, const int64_t *index, in
 /* For those that share a number y = factor a / divisor, one of which is 1, or, if not stores, nothing. Returns the largest |a|; NaN stays. */
 static double gpi__scaled_walk(const gpi__scaled *scaled, int stores, double factor, double divisor) {
   int64_t index[GPI__MAX_RANK], *i = &index[scaled->k], j;
-  double values[GPI__HOST_RUN], amax = 0;
+  double values[GPI__UNITS], amax = 0;
   memcpy(index, scaled->begin, sizeof index);
   do {
-    for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__HOST_RUN) {
-      int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__HOST_RUN);
+    for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__UNITS) {
+      int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__UNITS);
       gpi__scaled_load(scaled, index, count, values);
       gpi__host_amax(&amax, count, values);
       for (j = 0; j < count; j++)
@@ -21479,13 +21564,22 @@ static void gpi__host_cast_scaled(gpi__scaled *scaled) {
 
 /* >>the whole task */
 
+static void gpi__set_number(gpi__loops *loops, int row, double number) {
+  if (loops->operation.numbers[row])
+    loops->values[loops->operation.numbers[row] - 1].numbers[0] = number;
+}
+
 static void gpi__convert_loops(const gpi__task *task, void *const pointers[GPI__TENSORS], double weight,
   uint32_t outputs, gpi__loops *loops) {
-  memset(loops, 0, sizeof *loops);
+  memset(loops, 0, offsetof(gpi__loops, values));
   loops->task = task;
   loops->pointers = pointers;
-  loops->weight = weight;
   gpi__convert_nest(task, outputs, &loops->nest);
+  gpi__formula_of_operation(task, task->operation, &loops->nest, &loops->operation);
+  loops->run.formula = &loops->operation.formula;
+  loops->run.values = loops->values;
+  gpi__set_number(loops, GPI__NODE_WEIGHT, weight);
+  gpi__set_number(loops, GPI__NODE_WITHOUT_WEIGHT, 1 - weight);
 }
 
 /* A cast with scales or to both layouts: y_transposed is another cast of the same numbers, with what it has of scales. */

@@ -150,6 +150,7 @@ GPI__OPTIMIZE_LITTLE_END
 #include "host/found_scale.h"
 #include "host/formula.h"
 #ifndef GEMMEPI_NO_ELEMENTWISE
+#include "problem/operation_graph.h"
 #include "host/elementwise.h"
 #endif
 #endif

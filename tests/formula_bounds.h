@@ -502,7 +502,7 @@ static void read_by_host(const gpi__formula *formula, const bounded_unit *bounde
     int node, member, i;
     run->formula = formula;
     run->count = 3;
-    run->step = 0;
+    run->step = 0, run->has_constants = 0;
     memcpy(run->columns, bounded->column, sizeof run->columns);
     memcpy(run->indices, bounded->indices, sizeof run->indices);
     run->scales_d = bounded->scales_d, run->scale_d = bounded->scale_d;

@@ -22,6 +22,7 @@ typedef union gpi__cells {
 typedef struct gpi__run {
     const gpi__formula *formula;
     int count;
+    int has_constants; /* what does not change along columns is there, of a run that was as long */
     gpi__cells *values;
     int64_t indices[GPI__INDICES]; /* but for the column */
     int64_t columns[GPI__MOST_PARTS],
@@ -129,9 +130,10 @@ static gpi__cells *gpi__cells_of(const gpi__run *run, int node, int member) {
 
 /* A node's values as the accumulator has them: those that are whole numbers in `room`. */
 static const double *gpi__numbers_of(const gpi__run *run, int node, int member, double *room) {
-    const gpi__cells *cells = gpi__cells_of(run, node, member);
-    int i, of_whole = run->formula->accumulator == GEMMEPI_I32;
-    if (run->formula->nodes[gpi__owner_of(run->formula, node, &member)].type != GPI__OF_WHOLE)
+    int i, of_whole = run->formula->accumulator == GEMMEPI_I32,
+           owner = gpi__owner_of(run->formula, node, &member);
+    const gpi__cells *cells = &run->values[run->formula->parts * owner + member];
+    if (run->formula->nodes[owner].type != GPI__OF_WHOLE)
         return cells->numbers;
     for (i = 0; i < run->count; i++)
         room[i] = of_whole ? gpi__signed((uint32_t)(uint64_t)cells->whole[i]) : (double)cells->whole[i];
@@ -295,21 +297,21 @@ static void gpi__evaluate_node(const gpi__run *run, const gpi__node *n, int memb
 }
 
 /* What does not change along columns is computed once. */
-static void gpi__evaluate(const gpi__run *run) {
+static void gpi__evaluate(gpi__run *run) {
     const gpi__formula *formula = run->formula;
-    gpi__run first = *run;
-    int node, member, i;
-    first.count = 1;
+    int node, member, i, count = run->count;
     for (node = 0; node < formula->node_count; node++) {
         const gpi__node *n = &formula->nodes[node];
         gpi__cells *to = &run->values[formula->parts * node];
-        if (n->op >= GPI__OP_PART)
+        if (n->op >= GPI__OP_PART || (run->has_constants && n->width == GPI__ANY))
             continue;
+        run->count = n->width == GPI__ANY ? 1 : count;
         for (member = 0; member < gpi__members(formula, n->width); member++)
-            gpi__evaluate_node(n->width == GPI__ANY ? &first : run, n, member, &to[member]);
-        for (i = 1; i < run->count && n->width == GPI__ANY; i++)
+            gpi__evaluate_node(run, n, member, &to[member]);
+        for (i = run->count; i < count; i++)
             memcpy(&to->whole[i], &to->whole[0], sizeof to->whole[0]);
     }
+    run->count = count;
 }
 
 /* Of an output (a place among formula.operands). */

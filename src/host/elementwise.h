@@ -1,58 +1,23 @@
-/* Element-wise operations in plain C: a run of elements at a time, everything in double, rounded once. */
+/* Element-wise operations in plain C: a run of units at a time, everything in double, rounded once. */
 #ifndef GEMMEPI_HOST_ELEMENTWISE_H
 #define GEMMEPI_HOST_ELEMENTWISE_H
 
-#include "../problem/nest.h"
-#include "../numbers/convert.h"
+#include "../problem/operation_graph.h"
+#include "../formula/evaluate.h"
 #include "product.h"
 
 #include <float.h>
-
-/* A run of 256 values of each of eight tensors, 16 KB of doubles, stays in the first-level cache and off the heap. */
-#define GPI__HOST_RUN 256
-
-/* >>one index: the twin of kernels/operations.cuh */
-
-/* v has a value for each tensor: from those of the inputs come those of the outputs. Inputs of outputs that nobody wants
-   may be anything. */
-static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
-    double a = v[GPI__IN_A], b = v[GPI__IN_B], w = v[GPI__IN_W], dy = v[GPI__IN_DY];
-    switch (task->operation) {
-    case GEMMEPI_OP_ACTIVATION:
-        v[GPI__OUT_Y] = gpi__activate((uint32_t)task->activation, task->parameter, a);
-        break;
-    case GEMMEPI_OP_ACTIVATION_BACKWARD:
-        v[GPI__OUT_DA] = gpi__times_derivative((uint32_t)task->activation, task->parameter, dy, a);
-        break;
-    case GEMMEPI_OP_GATED:
-        v[GPI__OUT_Y] = gpi__times_activation((uint32_t)task->activation, task->parameter, a, b);
-        break;
-    case GEMMEPI_OP_GATED_BACKWARD:
-        v[GPI__OUT_DA] = gpi__times_activation((uint32_t)task->activation, task->parameter, dy, b);
-        v[GPI__OUT_DB] = gpi__gate_gradient((uint32_t)task->activation, task->parameter, dy, a, b);
-        break;
-    case GEMMEPI_OP_LERP:
-        v[GPI__OUT_Y] = fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
-        break;
-    case GEMMEPI_OP_LERP_BACKWARD:
-        v[GPI__OUT_DA] = (1 - w) * dy;
-        v[GPI__OUT_DB] = w * dy;
-        v[GPI__OUT_DW] = dy * (b - a);
-        break;
-    default: /* BIAS_GRAD, whose sums come later, and CAST */
-        v[GPI__OUT_Y] = a;
-        break;
-    }
-}
 
 /* >>the loops of a nest */
 
 typedef struct gpi__loops {
     const gpi__task *task;
     void *const *pointers;
-    double weight;
     gpi__nest nest;
     int64_t index[GPI__MAX_RANK]; /* where in the nest the next run begins */
+    gpi__operation_formula operation;
+    gpi__run run;
+    gpi__cells values[GPI__OPERATION_NODE_COUNT];
 } gpi__loops;
 
 static void *gpi__loops_base(const gpi__loops *loops, int t) {
@@ -81,42 +46,36 @@ static int gpi__loops_next(gpi__loops *loops, int summed) {
     return 0;
 }
 
-/* The values of all tensors for `count` indices along the innermost axis. */
-static void gpi__loops_compute(const gpi__loops *loops, int64_t count,
-                               double values[GPI__TENSORS][GPI__HOST_RUN]) {
+/* All outputs for `count` indices along the innermost axis. */
+static void gpi__loops_compute(gpi__loops *loops, int64_t count) {
     const gpi__nest *nest = &loops->nest;
-    double v[GPI__TENSORS] = {0};
-    int64_t i;
     int t;
     for (t = 0; t < GPI__OUT_Y; t++)
         if (gpi__nest_has(nest, t))
             gpi__load_run(nest->dtype[t], gpi__loops_base(loops, t), gpi__loops_first(loops, t),
-                          nest->stride[t][0], count, values[t]);
-    v[GPI__IN_W] = loops->weight;
-    for (i = 0; i < count; i++) {
-        for (t = 0; t < GPI__OUT_Y; t++)
-            if (gpi__nest_has(nest, t))
-                v[t] = values[t][i];
-        gpi__operate(loops->task, v);
-        for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
-            values[t][i] = v[t];
-    }
+                          nest->stride[t][0], count, loops->values[loops->operation.numbers[t] - 1].numbers);
+    loops->run.count = (int)count;
+    gpi__evaluate(&loops->run);
+    loops->run.has_constants = 1; /* the first run is the longest */
+}
+
+static const double *gpi__loops_output(const gpi__loops *loops, int t) {
+    return gpi__output_values(&loops->run, t, 0, NULL);
 }
 
 /* The outputs that are no sums. */
 static void gpi__host_map(gpi__loops *loops) {
     const gpi__nest *nest = &loops->nest;
-    double values[GPI__TENSORS][GPI__HOST_RUN];
     int64_t *i = &loops->index[0];
     int t;
     do {
-        for (*i = 0; *i < nest->extent[0]; *i += GPI__HOST_RUN) {
-            int64_t count = gpi__smaller(nest->extent[0] - *i, GPI__HOST_RUN);
-            gpi__loops_compute(loops, count, values);
+        for (*i = 0; *i < nest->extent[0]; *i += GPI__UNITS) {
+            int64_t count = gpi__smaller(nest->extent[0] - *i, GPI__UNITS);
+            gpi__loops_compute(loops, count);
             for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
                 if (gpi__nest_has(nest, t))
                     gpi__store_strided(nest->dtype[t], gpi__loops_base(loops, t), gpi__loops_first(loops, t),
-                                       nest->stride[t][0], count, values[t]);
+                                       nest->stride[t][0], count, gpi__loops_output(loops, t));
         }
     } while (gpi__loops_next(loops, 0));
 }
@@ -125,24 +84,24 @@ static void gpi__host_map(gpi__loops *loops) {
 
 /* Adds a line along the innermost axis to one sum. */
 static void gpi__host_add_line(gpi__loops *loops, int t, gpi__sum *sum) {
-    double values[GPI__TENSORS][GPI__HOST_RUN];
+    const double *values = gpi__loops_output(loops, t);
     int64_t *j = &loops->index[0], i, count;
-    for (*j = 0; *j < loops->nest.extent[0]; *j += GPI__HOST_RUN) {
-        count = gpi__smaller(loops->nest.extent[0] - *j, GPI__HOST_RUN);
-        gpi__loops_compute(loops, count, values);
+    for (*j = 0; *j < loops->nest.extent[0]; *j += GPI__UNITS) {
+        count = gpi__smaller(loops->nest.extent[0] - *j, GPI__UNITS);
+        gpi__loops_compute(loops, count);
         for (i = 0; i < count; i++)
-            gpi__add_to(sum, values[t][i]);
+            gpi__add_to(sum, values[i]);
     }
     *j = 0;
 }
 
 /* Adds `count` terms to as many sums. */
 static void gpi__host_add_run(gpi__loops *loops, int t, int64_t count, gpi__sum *sums) {
-    double values[GPI__TENSORS][GPI__HOST_RUN];
+    const double *values = gpi__loops_output(loops, t);
     int64_t i;
-    gpi__loops_compute(loops, count, values);
+    gpi__loops_compute(loops, count);
     for (i = 0; i < count; i++)
-        gpi__add_to(&sums[i], values[t][i]);
+        gpi__add_to(&sums[i], values[i]);
 }
 
 /* `count` sums of output t, side by side on the innermost axis where that is kept, else one. */
@@ -152,8 +111,8 @@ static void gpi__host_sum_run(gpi__loops *loops, int t, int64_t count) {
     int64_t first = gpi__loops_first(loops, t), step = nest->stride[t][0], i;
     int accumulates = (loops->task->flags & GEMMEPI_ACCUMULATE) != 0;
     int is_empty = gpi__nest_count(nest, 1) == 0;
-    gpi__sum sums[GPI__HOST_RUN] = {{0, 0}};
-    double values[GPI__HOST_RUN] = {0};
+    gpi__sum sums[GPI__UNITS] = {{0, 0}};
+    double values[GPI__UNITS] = {0};
     if (is_empty && accumulates)
         return;
     if (!is_empty)
@@ -176,9 +135,9 @@ static void gpi__host_sum(gpi__loops *loops, int t) {
     const gpi__nest *nest = &loops->nest;
     int64_t length = nest->summed[0] ? 1 : nest->extent[0], i;
     do {
-        for (i = 0; i < length; i += GPI__HOST_RUN) {
+        for (i = 0; i < length; i += GPI__UNITS) {
             loops->index[0] = i;
-            gpi__host_sum_run(loops, t, gpi__smaller(length - i, GPI__HOST_RUN));
+            gpi__host_sum_run(loops, t, gpi__smaller(length - i, GPI__UNITS));
         }
         loops->index[0] = 0;
     } while (gpi__loops_next(loops, 0));
@@ -256,11 +215,11 @@ static void gpi__scaled_load(const gpi__scaled *scaled, const int64_t *index, in
 /* For those that share a number y = factor a / divisor, one of which is 1, or, if not stores, nothing. Returns the largest |a|; NaN stays. */
 static double gpi__scaled_walk(const gpi__scaled *scaled, int stores, double factor, double divisor) {
     int64_t index[GPI__MAX_RANK], *i = &index[scaled->k], j;
-    double values[GPI__HOST_RUN], amax = 0;
+    double values[GPI__UNITS], amax = 0;
     memcpy(index, scaled->begin, sizeof index);
     do {
-        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__HOST_RUN) {
-            int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__HOST_RUN);
+        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__UNITS) {
+            int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__UNITS);
             gpi__scaled_load(scaled, index, count, values);
             gpi__host_amax(&amax, count, values);
             for (j = 0; j < count; j++)
@@ -355,13 +314,22 @@ static void gpi__host_cast_scaled(gpi__scaled *scaled) {
 
 /* >>the whole task */
 
+static void gpi__set_number(gpi__loops *loops, int row, double number) {
+    if (loops->operation.numbers[row])
+        loops->values[loops->operation.numbers[row] - 1].numbers[0] = number;
+}
+
 static void gpi__convert_loops(const gpi__task *task, void *const pointers[GPI__TENSORS], double weight,
                                uint32_t outputs, gpi__loops *loops) {
-    memset(loops, 0, sizeof *loops);
+    memset(loops, 0, offsetof(gpi__loops, values));
     loops->task = task;
     loops->pointers = pointers;
-    loops->weight = weight;
     gpi__convert_nest(task, outputs, &loops->nest);
+    gpi__formula_of_operation(task, task->operation, &loops->nest, &loops->operation);
+    loops->run.formula = &loops->operation.formula;
+    loops->run.values = loops->values;
+    gpi__set_number(loops, GPI__NODE_WEIGHT, weight);
+    gpi__set_number(loops, GPI__NODE_WITHOUT_WEIGHT, 1 - weight);
 }
 
 /* A cast with scales or to both layouts: y_transposed is another cast of the same numbers, with what it has of scales. */

@@ -124,7 +124,7 @@ static uint32_t gpi__tensors_of(const gpi__task *task, uint32_t outputs) {
     int t;
     for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
         if (outputs >> t & 1)
-            used |= row->reads[t - GPI__OUT_Y] & task->used;
+            used |= gpi__inputs_of_node(row->made[t - GPI__OUT_Y]) & task->used;
     return used;
 }
 

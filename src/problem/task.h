@@ -37,13 +37,43 @@ static const char *const gpi__tensor_names[GPI__TENSORS] = {GPI__TENSOR_ROWS(GPI
 #define GPI__CAST_FLAGS \
     (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)
 
-/* An operation: the tensors that it must and may have, and of which inputs each output is made. With its function in
-   kernels/operations.cuh and that in host/elementwise.h this is all that there is of it. */
+/* What operations compute: nodes of one graph, X(name, op, arguments, number), of which each operation's outputs are some. The first are
+   inputs, in their order. Of a weight that is no tensor, w and 1 - w are numbers of a run. */
+/* clang-format off */
+#define GPI__OPERATION_NODES(X)                                                                                 \
+    X(A, OPERAND, NONE, NONE, NONE, 0) X(B, OPERAND, NONE, NONE, NONE, 0)                                       \
+    X(W, OPERAND, NONE, NONE, NONE, 0) X(DY, OPERAND, NONE, NONE, NONE, 0)                                      \
+    X(WEIGHT, OPERAND, NONE, NONE, NONE, 0) X(WITHOUT_WEIGHT, OPERAND, NONE, NONE, NONE, 0)                     \
+    X(SCALE, OPERAND, NONE, NONE, NONE, 0) X(SCALED, MUL, A, SCALE, NONE, 0)                                    \
+    X(ACTIVATED, ACTIVATE, A, NONE, NONE, 0) X(DERIVED, GRADIENT, DY, A, NONE, 0)  /* act(a), dy act'(a) */     \
+    X(GATED, GATE, A, B, NONE, 0)                                                  /* a act(b) */               \
+    X(OF_VALUE, GATE, DY, B, NONE, 0) X(OF_GATE, GRADIENT, DY, B, A, 0)            /* dy act(b), dy act'(b) a */ \
+    X(ONE, NUMBER, NONE, NONE, NONE, 1) X(REST, SUB, ONE, W, NONE, 0) X(RISE, SUB, B, A, NONE, 0)               \
+    X(HALF, NUMBER, NONE, NONE, NONE, 0.5) X(SIZE, ABS, W, NONE, NONE, 0) X(IS_NEAR, LT, SIZE, HALF, NONE, 0)   \
+    X(NEAREST, SELECT, IS_NEAR, A, B, 0)  /* where |w| < 1/2 it is a + w (b - a), else b - (b - a) (1 - w) */   \
+    X(BACK, NEG, REST, NONE, NONE, 0) X(FROM_NEAREST, SELECT, IS_NEAR, W, BACK, 0)                              \
+    X(WAY, MUL, FROM_NEAREST, RISE, NONE, 0) X(MIXED, ADD, NEAREST, WAY, NONE, 0)                               \
+    X(OF_A, MUL, REST, DY, NONE, 0) X(OF_B, MUL, W, DY, NONE, 0) X(OF_W, MUL, DY, RISE, NONE, 0)
+/* clang-format on */
+
+#define GPI__NODE_NUMBER(name, op, x, y, z, number) GPI__NODE_##name,
+enum { GPI__OPERATION_NODES(GPI__NODE_NUMBER) GPI__OPERATION_NODE_COUNT, GPI__NODE_NONE = -1 };
+
+typedef struct gpi__operation_node {
+    int op, args[3];
+    double number;
+} gpi__operation_node;
+
+#define GPI__NODE_ROW(name, op, x, y, z, number) \
+    {GPI__OP_##op, {GPI__NODE_##x, GPI__NODE_##y, GPI__NODE_##z}, number},
+static const gpi__operation_node gpi__operation_nodes[] = {GPI__OPERATION_NODES(GPI__NODE_ROW)};
+
+/* An operation: the tensors that it must and may have, and the nodes that its outputs are, which is all that there is of it. */
 typedef struct gpi__operation_row {
     gemmepi_operation operation;
     const char *name; /* as in GEMMEPI_OP_GATED, and as kernels name it */
     uint32_t needs, may;
-    uint32_t reads[5]; /* for y, da, db, dw, y_transposed */
+    int8_t made[5]; /* y, da, db, dw, y_transposed */
     int has_activation, has_halves;
     uint64_t flags; /* that go with it */
 } gpi__operation_row;
@@ -52,18 +82,16 @@ typedef struct gpi__operation_row {
 
 /* clang-format off */
 static const gpi__operation_row gpi__operations[] = {
-    {GPI__OPERATION(ACTIVATION), GPI__BIT_A | GPI__BIT_Y, 0, {GPI__BIT_A, 0, 0, 0, 0}, 1, 0, 0},
-    {GPI__OPERATION(ACTIVATION_BACKWARD), GPI__BIT_A | GPI__BIT_DY | GPI__BIT_DA, 0,
-     {0, GPI__BIT_A | GPI__BIT_DY, 0, 0, 0}, 1, 0, 0},
-    {GPI__OPERATION(GATED), GPI__BIT_A | GPI__BIT_Y, GPI__BIT_B, {GPI__BIT_A | GPI__BIT_B, 0, 0, 0, 0}, 1, 1, 0},
+    {GPI__OPERATION(ACTIVATION), GPI__BIT_A | GPI__BIT_Y, 0, {GPI__NODE_ACTIVATED, 0, 0, 0, 0}, 1, 0, 0},
+    {GPI__OPERATION(ACTIVATION_BACKWARD), GPI__BIT_A | GPI__BIT_DY | GPI__BIT_DA, 0, {0, GPI__NODE_DERIVED, 0, 0, 0}, 1, 0, 0},
+    {GPI__OPERATION(GATED), GPI__BIT_A | GPI__BIT_Y, GPI__BIT_B, {GPI__NODE_GATED, 0, 0, 0, 0}, 1, 1, 0},
     {GPI__OPERATION(GATED_BACKWARD), GPI__BIT_A | GPI__BIT_DY, GPI__BIT_B | GPI__BIT_DA | GPI__BIT_DB,
-     {0, GPI__BIT_DY | GPI__BIT_B, GPI__BIT_DY | GPI__BIT_A | GPI__BIT_B, 0, 0}, 1, 1, 0},
-    {GPI__OPERATION(LERP), GPI__BIT_A | GPI__BIT_B | GPI__BIT_Y, GPI__BIT_W,
-     {GPI__BIT_A | GPI__BIT_B | GPI__BIT_W, 0, 0, 0, 0}, 0, 0, 0},
+     {0, GPI__NODE_OF_VALUE, GPI__NODE_OF_GATE, 0, 0}, 1, 1, 0},
+    {GPI__OPERATION(LERP), GPI__BIT_A | GPI__BIT_B | GPI__BIT_Y, GPI__BIT_W, {GPI__NODE_MIXED, 0, 0, 0, 0}, 0, 0, 0},
     {GPI__OPERATION(LERP_BACKWARD), GPI__BIT_DY, GPI__BIT_A | GPI__BIT_B | GPI__BIT_W | GPI__BIT_DA | GPI__BIT_DB | GPI__BIT_DW,
-     {0, GPI__BIT_DY | GPI__BIT_W, GPI__BIT_DY | GPI__BIT_W, GPI__BIT_DY | GPI__BIT_A | GPI__BIT_B, 0}, 0, 0, 0},
-    {GPI__OPERATION(BIAS_GRAD), GPI__BIT_A | GPI__BIT_Y, 0, {GPI__BIT_A, 0, 0, 0, 0}, 0, 0, GEMMEPI_ACCUMULATE},
-    {GPI__OPERATION(CAST), GPI__BIT_A | GPI__BIT_Y, GPI__BIT_TURNED, {GPI__BIT_A, 0, 0, 0, GPI__BIT_A}, 0, 0, GPI__CAST_FLAGS},
+     {0, GPI__NODE_OF_A, GPI__NODE_OF_B, GPI__NODE_OF_W, 0}, 0, 0, 0},
+    {GPI__OPERATION(BIAS_GRAD), GPI__BIT_A | GPI__BIT_Y, 0, {GPI__NODE_A, 0, 0, 0, 0}, 0, 0, GEMMEPI_ACCUMULATE},
+    {GPI__OPERATION(CAST), GPI__BIT_A | GPI__BIT_Y, GPI__BIT_TURNED, {GPI__NODE_A, 0, 0, 0, GPI__NODE_A}, 0, 0, GPI__CAST_FLAGS},
 };
 /* clang-format on */
 
@@ -100,6 +128,17 @@ static int gpi__task_has(const gpi__task *task, int tensor) {
 
 static const gpi__operation_row *gpi__operation(int operation) {
     return &gpi__operations[operation - 1];
+}
+
+/* The tensors that a node is made of. */
+static uint32_t gpi__inputs_of_node(int node) {
+    const gpi__operation_node *of = &gpi__operation_nodes[node];
+    uint32_t inputs = node < GPI__NODE_WEIGHT ? GPI__BIT(node) : 0;
+    int a;
+    for (a = 0; a < 3; a++)
+        if (of->args[a] != GPI__NODE_NONE)
+            inputs |= gpi__inputs_of_node(of->args[a]);
+    return inputs;
 }
 
 #endif
