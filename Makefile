@@ -39,7 +39,7 @@ help:
 	@echo 'make record    records the choice for some hundred problems, after a change that is meant to change it'
 	@echo 'make emulate   tests of the kernels without a GPU, their PTX run on the host: a sample, or EMULATE="ARCH TEST ARGUMENTS"'
 	@echo 'make kernels   compiles every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
-	@echo '               --only FAMILY, --share N (one in N), --all (every specialisation for each of them: half an hour).'
+	@echo '               --only FAMILY, --share N (one in N), --turn N (which), --all (every specialisation for each of them: half an hour).'
 	@echo '               The family drawn is what 300 random problems run on seven chips; its machine code is read with nvdisasm'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
 	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (random products),"
@@ -81,8 +81,7 @@ AT_ONCE = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(JOBS))
 define run_tests
 	@CC='$(CC)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh --say $@
 	$(if $(3),@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) $(3) || true)
-	$(if $(3),@JOBS=$(JOBS) sh tests/run.sh --first $@ $(3))
-	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) $(2) || true
+	@+$(if $(3),JOBS=$(JOBS) sh tests/run.sh --first $@ $(3) & )$(MAKE) --no-print-directory --keep-going $(AT_ONCE) $(2) || true; wait
 	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(1)
 endef
 test:
@@ -101,7 +100,8 @@ quick:
 host:
 	$(call run_tests,$(HOST),$(HOST))
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table build/tests/kernels $(SHARED)
+# What takes longest to compile goes first.
+test-programs: build/tests/gemmepi.o build/tests/linked.o $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table build/tests/kernels $(SHARED)
 
 build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
 	@mkdir -p $(@D)

@@ -1,6 +1,7 @@
-/* kernels [--jobs N] [--only FAMILY] [--all] FOLDER: compiles a representative set of specialisations of every kernel family (or
+/* kernels [--jobs N] [--only FAMILY] [--share N] [--turn N] [--all] FOLDER: compiles a representative set of specialisations of every kernel family (or
    of one), with the NVRTC of this machine and the library's own code, for every architecture that the family is for, into
    FOLDER/NAME.ARCH.cubin. Needs no GPU. With --all every one for every architecture, which takes a processor most of an hour.
+   With --share one in so many, others for each turn; turns also go through shapes and layouts that the kernels for Hopper have not in turn 0.
    The family drawn is what 300 random problems run on each of seven chips, one kernel in ten without --all. FOLDER/NAME.ARCH.txt says what was
    compiled, and what its launches ask for; machine_code.py reads both.
 
@@ -223,11 +224,12 @@ static void transpose_operands(gemmepi_matmul_desc *desc, int layout) {
 /* The specialisation for what its family is for. */
 static const char *only = ""; /* a family's name; "": all of them */
 static int share = 1, asked;  /* --share: one in so many of what is asked for */
+static int turn;              /* --turn: which one of these, and which shapes and layouts go with which epilogues */
 
 static void add(const family *of, const char *name, const char *prologue) {
     char target[16];
     int i;
-    if ((only[0] && strcmp(only, of->name) != 0) || asked++ % share)
+    if ((only[0] && strcmp(only, of->name) != 0) || asked++ % share != turn % share)
         return;
     for (i = 0; i < arch_count; i++) {
         if (archs[i] < of->oldest || !takes_arch(of, prologue, i))
@@ -1586,10 +1588,10 @@ static void list_fused(void) {
                   (int)nth & 1);
         add_fused(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BACKWARD | GEMMEPI_GATED | GEMMEPI_UPSTREAM,
                   2, 3, (int)nth & 1);
-        layout = (int)nth % 4;
+        layout = ((int)nth + turn) % 4;
         add_fused(nth & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS,
                   (int)nth / 2 % 2, 1, 1);
-        shape = (int)nth % shapes;
+        shape = ((int)nth + turn / 4) % shapes;
         add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                   activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);
         add_fused(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX, (shape + 3) % shapes,
@@ -1855,9 +1857,9 @@ static void list_found(void) {
                 (GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BIAS)) /* the engine's rule leaves it out */
                 continue;
             for (shape = 0; shape < (int)GPI__COUNT(gpi__sm90_shapes); shape++)
-                if (takes_all || (shape + i + (int)nth) % 4 == 0)
-                    add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape, (shape + i + (int)nth / 4) % 4,
-                              (shape + (int)nth) % 3 != 0);
+                if (takes_all || (shape + i + (int)nth) % 4 == turn % 4)
+                    add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape,
+                              (shape + i + (int)nth / 4 + turn) % 4, (shape + (int)nth + turn / 4) % 3 != 0);
             if ((i + (int)nth) % 5 == 0)
                 add_pass(GEMMEPI_F32, nth % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2, epilogue, i & 1, 1);
         }
@@ -2364,7 +2366,8 @@ static void add_drawn(int i, int arch) {
     int before = kernel_count, j;
     char name[96], launches[512];
     gpi__text text = gpi__text_in(launches, sizeof launches);
-    if (asked++ % (takes_all ? share : share * DRAWN_SHARE))
+    int of = takes_all ? share : share * DRAWN_SHARE;
+    if (asked++ % of != turn % of)
         return;
     snprintf(name, sizeof name, "%d_%.60s", i, from->file);
     add_target(&drawn, name, from->prologue, from->target, arch);
@@ -2815,6 +2818,8 @@ int main(int argc, char **argv) {
             only = argv[++i];
         else if (strcmp(argv[i], "--share") == 0 && i + 1 < argc)
             share = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--turn") == 0 && i + 1 < argc)
+            turn = atoi(argv[++i]);
         else if (strcmp(argv[i], "--all") == 0)
             takes_all = 1;
         else if (folder || argv[i][0] == '-')
@@ -2822,8 +2827,8 @@ int main(int argc, char **argv) {
         else
             folder = argv[i];
     }
-    if (!folder || jobs < 1 || share < 1) {
-        printf("usage: kernels [--jobs N] [--only FAMILY] [--share N] [--all] FOLDER\n");
+    if (!folder || jobs < 1 || share < 1 || turn < 0) {
+        printf("usage: kernels [--jobs N] [--only FAMILY] [--share N] [--turn N] [--all] FOLDER\n");
         return 1;
     }
     if (!can_write_in(folder)) {

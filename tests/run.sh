@@ -99,7 +99,7 @@ test-all)
     ;;
 test)
     share=4 seconds=240
-    has_gpu && share=128 pieces=16 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=4000
+    has_gpu && share=128 pieces=16 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 problems=24 seconds=3300
     ;;
 *)
     share=16 seconds=100

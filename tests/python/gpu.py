@@ -209,7 +209,7 @@ def what_the_device_finds_wrong_is_raised():
         raise AssertionError("an operand on the host is accepted")
 
 
-def microseconds(function, count=2000):
+def microseconds(function, count=400):
     """Of the host, of the best of ten runs."""
     best = float("inf")
     for _ in range(10):

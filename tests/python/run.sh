@@ -82,6 +82,7 @@ emulated() {
     fi
 }
 
+export TORCHINDUCTOR_COMPILE_THREADS=1 # else it starts as many processes as there are processors, for nothing
 printf 'int gemmepi_version(void) { return 1; }\nconst char *gemmepi_last_error(void) { return ""; }\n' | "${CC:-cc}" -shared -fPIC -x c - -o "$FOLDER/other.so"
 mine package
 if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_op"))' 2>/dev/null; then
