@@ -1,6 +1,8 @@
 /* Worked cases, forward and backward; gradients against central differences; what forward saves for backward. */
 #include "grid.h"
 
+#include <float.h>
+
 /* >>worked cases */
 
 /* Equal to the 12 digits that are shown. */
@@ -446,6 +448,70 @@ static void saved_and_recomputed_gates_have_the_same_gradients(void) {
             }
 }
 
+/* D as the device leaves it, whatever the oracle's double makes of it. */
+static double *values_of(const problem *p) {
+    run r;
+    double *values;
+    run_make(&r, p);
+    CHECK(run_execute(&r, p, here, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    values = run_values(&r, T_D);
+    run_free(&r);
+    return values;
+}
+
+/* Of dy, value and act'(gate) in F64, two of which multiply to what is far out of the range, or subnormal, where all three need not, in long
+   double: within 16 roundings and four smallest subnormals. */
+static void gradients_of_gates_in_f64_fit_where_two_factors_do_not(void) {
+    static const struct {
+        gemmepi_epilogue activation;
+        double parameter, gates[4];
+    } rows[] = {{GEMMEPI_SILU, 0, {0.75, -0.5, 3, -400}},
+                {GEMMEPI_GELU_ERF, 0, {0.5, -0.25, -3, 9}},
+                {GEMMEPI_SQUARED_RELU, 0, {1e200, 2e-200, 7e100, 3e-30}},
+                {GEMMEPI_LEAKY_RELU, 3e250, {-1, -1e300, 2, -1e-300}},
+                {GEMMEPI_ELU, 1e220, {-0.5, -300, 2, -650}}};
+    static const double dys[] = {1e-300, -1e200, 3e160, 1e-30, 2e307, 7e-310, -1},
+                        values[] = {1e200, -1e-200, 1e300, 3e-310, 2e-308, -5e-160, 1.5};
+    enum { M = COUNT(dys), N = 4 * COUNT(values) };
+    static const double ones[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                   1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static double aux[M * 2 * N];
+    int row, i, j, finite = 0;
+    if (sizeof(wide) <= sizeof(double))
+        SKIP("long double is not wider than double");
+    for (row = 0; row < COUNT(rows); row++) {
+        problem p = typed(&f64, M, N, 1, rows[row].activation | GEMMEPI_GATED | GEMMEPI_BACKWARD);
+        double *got;
+        if (rows[row].parameter != 0)
+            problem_give_parameter(&p, rows[row].parameter);
+        for (i = 0; i < M * N; i++) {
+            aux[i / N * 2 * N + i % N] = values[i % N / 4];
+            aux[i / N * 2 * N + N + i % N] = rows[row].gates[i % 4];
+        }
+        p.given[T_A] = dys, p.given[T_B] = ones, p.given[T_AUX] = aux;
+        got = values_of(&p);
+        for (i = 0; i < M; i++)
+            for (j = 0; j < N; j++) {
+                wide terms,
+                    exact = oracle_wide_derivative((unsigned)rows[row].activation, rows[row].parameter,
+                                                   rows[row].gates[j % 4], &terms);
+                double d = got[i * 2 * N + N + j];
+                exact *= (wide)dys[i] * values[j / 4];
+                finite += isfinite(d);
+                if (fabsl(exact) > DBL_MAX)
+                    CHECK(isinf(d) && (d > 0) == (exact > 0), "%s: %g %g at %g is %g, beyond the range",
+                          activation_name(rows[row].activation), dys[i], values[j / 4],
+                          rows[row].gates[j % 4], d);
+                else
+                    CHECK(fabsl(d - exact) <= 16 * 0x1p-53L * fabsl(exact) + 4 * 0x1p-1074L,
+                          "%s: %g %g at %g is %.17g, not %.17Lg", activation_name(rows[row].activation),
+                          dys[i], values[j / 4], rows[row].gates[j % 4], d, exact);
+            }
+        free(got);
+    }
+    CHECK(finite > M * N, "%d numbers are finite", finite);
+}
+
 static void run_all(void) {
     RUN(worked_forward_cases_come_out);
     RUN_TYPES(worked_gates_come_out, all_types);
@@ -454,6 +520,7 @@ static void run_all(void) {
     RUN(gradients_equal_central_differences);
     RUN(gradients_of_gates_equal_central_differences);
     RUN(saved_and_recomputed_gates_have_the_same_gradients);
+    RUN(gradients_of_gates_in_f64_fit_where_two_factors_do_not);
     RUN(the_mask_has_a_bit_where_v_is_above_zero);
     RUN(the_aux_of_forward_feeds_backward);
 }
