@@ -1,7 +1,7 @@
 /* kernels [--jobs N] [--only FAMILY] [--share N] [--turn N] [--all] FOLDER: compiles a representative set of specialisations of every kernel family (or
    of one), with the NVRTC of this machine and the library's own code, for every architecture that the family is for, into
    FOLDER/NAME.ARCH.cubin. Needs no GPU. With --all every one for every architecture, which takes a processor most of an hour.
-   With --share one in so many, others for each turn; turns also go through shapes and layouts that the kernels for Hopper have not in turn 0.
+   With --share N one in N, others for each turn from 0 on; from turn N on with shapes and layouts that an epilogue has not had before.
    The family drawn is what 300 random problems run on each of seven chips, one kernel in ten without --all. FOLDER/NAME.ARCH.txt says what was
    compiled, and what its launches ask for; machine_code.py reads both.
 
@@ -224,7 +224,12 @@ static void transpose_operands(gemmepi_matmul_desc *desc, int layout) {
 /* The specialisation for what its family is for. */
 static const char *only = ""; /* a family's name; "": all of them */
 static int share = 1, asked;  /* --share: one in so many of what is asked for */
-static int turn;              /* --turn: which one of these, and which shapes and layouts go with which epilogues */
+static int turn; /* --turn: which one of these; beyond them, other shapes and layouts for the epilogues */
+
+/* Turns of all shares that lie behind this one. */
+static int rounds(void) {
+    return turn / share;
+}
 
 static void add(const family *of, const char *name, const char *prologue) {
     char target[16];
@@ -1588,10 +1593,10 @@ static void list_fused(void) {
                   (int)nth & 1);
         add_fused(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BACKWARD | GEMMEPI_GATED | GEMMEPI_UPSTREAM,
                   2, 3, (int)nth & 1);
-        layout = ((int)nth + turn) % 4;
+        layout = ((int)nth + rounds()) % 4;
         add_fused(nth & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS,
                   (int)nth / 2 % 2, 1, 1);
-        shape = ((int)nth + turn / 4) % shapes;
+        shape = ((int)nth + rounds() / 4) % shapes;
         add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                   activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);
         add_fused(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX, (shape + 3) % shapes,
@@ -1857,9 +1862,10 @@ static void list_found(void) {
                 (GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BIAS)) /* the engine's rule leaves it out */
                 continue;
             for (shape = 0; shape < (int)GPI__COUNT(gpi__sm90_shapes); shape++)
-                if (takes_all || (shape + i + (int)nth) % 4 == turn % 4)
+                if (takes_all || (shape + i + (int)nth) % 4 == rounds() % 4)
                     add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape,
-                              (shape + i + (int)nth / 4 + turn) % 4, (shape + (int)nth + turn / 4) % 3 != 0);
+                              (shape + i + (int)nth / 4 + rounds()) % 4,
+                              (shape + (int)nth + rounds() / 4) % 3 != 0);
             if ((i + (int)nth) % 5 == 0)
                 add_pass(GEMMEPI_F32, nth % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2, epilogue, i & 1, 1);
         }
