@@ -105,7 +105,6 @@ TEST_SHARE=4 90 linear/bends
 TEST_SHARE=16 90 linear/chain
 90 elementwise/fuzz 60 1
 90 elementwise/formula 1 1
-80 elementwise/formula 1 2
 80 gpu/operands
 80 products/fuzz 16 2
 75 products/fuzz 12 3
