@@ -18902,6 +18902,15 @@ static int gpi__chip_has(int arch, unsigned property) {
   return (chip->has & property) != 0 &&
      (chip->arch == arch || (chip->arch < arch && !(property & GPI__OF_ONE_CHIP)));
 }
+
+#define GPI__BLOCK_SHARED \
+  1024 /* bytes of shared memory that the system keeps for each block, from 8.0 on: as much more is there than one block may have */
+
+/* Returns how many blocks, each with that many bytes of shared memory, a multiprocessor has room for. */
+static unsigned gpi__blocks_at_once(int arch, unsigned shared) {
+  unsigned kept = arch < 80 ? 0 : GPI__BLOCK_SHARED;
+  return (gpi__chip_of(arch)->most_shared + kept) / (shared + kept);
+}
 /* What models of time count with, in one table. Rows are cycles, unless they say otherwise, of an H100 in graphs and bursts, fitted to
  bench/candidates_h100.csv; H200 names what was measured there. Behind | is what the choice loses on an H100 without the row, by estimate:
  percent of the time, in the mean of random products of the class that feels it most, or of those of models. Other chips are taken to need
@@ -28813,7 +28822,6 @@ static unsigned gpi__weights_stage(const gpi__problem *problem, const gpi__weigh
 }
 
 #define GPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
-#define GPI__BLOCK_SHARED        (1u << 10) /* that a multiprocessor keeps for itself of each block */
 #define GPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
 static int gpi__weights_stages(const gpi__problem *problem, const gpi__weights_shape *shape, int arch) {
@@ -31204,13 +31212,11 @@ static void gpi__fused_describe(const gpi__matmul_plan *plan, gemmepi_plan_detai
     (fused->packs[0].launch.function != NULL) + (fused->packs[1].launch.function != NULL);
 }
 
-/* Says how much of the chip's shared memory a block asks for, and how many blocks a multiprocessor has room for by that. From 8.0 on the system
- keeps 1 KiB for each block, and as much more is there than one block may have. */
+/* Says how much of the chip's shared memory a block asks for, and how many blocks a multiprocessor has room for by that. */
 static void gpi__explain_shared(gpi__text *text, const gemmepi_context *context, unsigned shared) {
   const gpi__chip *chip = gpi__chip_of(context->arch);
-  unsigned kept = context->arch < 80 ? 0 : 1024;
   gpi__append(text, "  %u bytes of shared memory a block, of %u on compute capability %d.%d: room for %u on a multiprocessor\n",
-    shared, chip->most_shared, chip->arch / 10, chip->arch % 10, (chip->most_shared + kept) / (shared + kept));
+    shared, chip->most_shared, chip->arch / 10, chip->arch % 10, gpi__blocks_at_once(context->arch, shared));
 }
 
 static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
@@ -40604,7 +40610,7 @@ static int64_t gpi__network_sums(const gpi__network_task *task) {
 /* As many blocks as run at a time, or fewer; of few rows one for each tile. */
 static void gpi__shape_network(const gemmepi_context *context, const gpi__network_task *task, gpi__network_kernel *kernel) {
   int64_t shared = gpi__network_shared(task, context->arch), sums = gpi__network_sums(task);
-  int64_t at_once = (int64_t)gpi__chip_of(context->arch)->most_shared / (shared + 1024), tiles;
+  int64_t at_once = gpi__blocks_at_once(context->arch, (unsigned)shared), tiles;
   kernel->shape = gpi__network_shape_of(task, context->arch);
   at_once = at_once < 1 ? 1 : at_once > kernel->shape.blocks ? kernel->shape.blocks : at_once;
   at_once *= context->multiprocessors;

@@ -80,4 +80,13 @@ static int gpi__chip_has(int arch, unsigned property) {
            (chip->arch == arch || (chip->arch < arch && !(property & GPI__OF_ONE_CHIP)));
 }
 
+#define GPI__BLOCK_SHARED \
+    1024 /* bytes of shared memory that the system keeps for each block, from 8.0 on: as much more is there than one block may have */
+
+/* Returns how many blocks, each with that many bytes of shared memory, a multiprocessor has room for. */
+static unsigned gpi__blocks_at_once(int arch, unsigned shared) {
+    unsigned kept = arch < 80 ? 0 : GPI__BLOCK_SHARED;
+    return (gpi__chip_of(arch)->most_shared + kept) / (shared + kept);
+}
+
 #endif

@@ -441,7 +441,7 @@ static int64_t gpi__network_sums(const gpi__network_task *task) {
 static void gpi__shape_network(const gemmepi_context *context, const gpi__network_task *task,
                                gpi__network_kernel *kernel) {
     int64_t shared = gpi__network_shared(task, context->arch), sums = gpi__network_sums(task);
-    int64_t at_once = (int64_t)gpi__chip_of(context->arch)->most_shared / (shared + 1024), tiles;
+    int64_t at_once = gpi__blocks_at_once(context->arch, (unsigned)shared), tiles;
     kernel->shape = gpi__network_shape_of(task, context->arch);
     at_once = at_once < 1 ? 1 : at_once > kernel->shape.blocks ? kernel->shape.blocks : at_once;
     at_once *= context->multiprocessors;

@@ -79,7 +79,6 @@ static unsigned gpi__weights_stage(const gpi__problem *problem, const gpi__weigh
 }
 
 #define GPI__WEIGHTS_BESIDE      (20u << 10)  /* bytes of shared memory that are left to the sums of BGRAD */
-#define GPI__BLOCK_SHARED        (1u << 10)   /* that a multiprocessor keeps for itself of each block */
 #define GPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
 static int gpi__weights_stages(const gpi__problem *problem, const gpi__weights_shape *shape, int arch) {

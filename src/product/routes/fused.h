@@ -290,16 +290,14 @@ static void gpi__fused_describe(const gpi__matmul_plan *plan, gemmepi_plan_detai
         (fused->packs[0].launch.function != NULL) + (fused->packs[1].launch.function != NULL);
 }
 
-/* Says how much of the chip's shared memory a block asks for, and how many blocks a multiprocessor has room for by that. From 8.0 on the system
-   keeps 1 KiB for each block, and as much more is there than one block may have. */
+/* Says how much of the chip's shared memory a block asks for, and how many blocks a multiprocessor has room for by that. */
 static void gpi__explain_shared(gpi__text *text, const gemmepi_context *context, unsigned shared) {
     const gpi__chip *chip = gpi__chip_of(context->arch);
-    unsigned kept = context->arch < 80 ? 0 : 1024;
     gpi__append(text,
                 "  %u bytes of shared memory a block, of %u on compute capability %d.%d: room for %u on a "
                 "multiprocessor\n",
                 shared, chip->most_shared, chip->arch / 10, chip->arch % 10,
-                (chip->most_shared + kept) / (shared + kept));
+                gpi__blocks_at_once(context->arch, shared));
 }
 
 static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
