@@ -522,6 +522,15 @@ __device__ inline void finish_tile(const gpi__plain_params &params, const Block_
 
 // >>the kernel
 
+// Multiplies a step's lines of both operands; row, column: the warp's in its tile.
+__device__ inline void multiply_step(const u8 *lines, int row, int column, Accumulated (&sums)[OCTETS][OCTETS][2]) {
+    const u8 *a = lines + row * LINE_PITCH, *b = lines + OPERAND_BYTES + column * LINE_PITCH;
+    if constexpr (TENSOR_CORES)
+        multiply_fragments<Staged>(a, b, sums);
+    else
+        multiply_elements(a, b, sums);
+}
+
 // Blocks: items * row tiles * column tiles.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     gemmepi_plain(GEMMEPI_PARAMS gpi__plain_params params) {
@@ -529,9 +538,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     const gpi__epilogue_params &p = params.epilogue;
     const Block_tile tile = tile_of_block(params);
     u32 item = tile.item;
-    long long tile_row = tile.row, depth = tile.depth;
-    long long tile_column = (long long)(blockIdx.x - tile.part * p.column_tiles) * TILE_COLUMNS;
     int rows = tile.rows;
+    long long tile_row = tile.row, tile_column = (long long)(blockIdx.x - tile.part * p.column_tiles) * TILE_COLUMNS;
     int columns = p.n - tile_column < TILE_COLUMNS ? (int)(p.n - tile_column) : TILE_COLUMNS;
     if (GROUPED && rows == 0)
         return;
@@ -552,15 +560,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     Chunk_scales<GEMMEPI_SCALE_A, 1> scales_a(p.scale_a, item, tile_row + row + eighth, p.m, params.k);
     Chunk_scales<GEMMEPI_SCALE_B, 2> scales_b(p.scale_b, item, tile_column + column + quarter * 2, p.n, params.k);
 #endif
-    u8 *now = shared, *next = shared + 2 * OPERAND_BYTES;
-    int k_left = depth < STEP ? (int)depth : STEP;
+    u8 *now = shared, *next = shared + 2 * OPERAND_BYTES, *last;
+    int k_left = tile.depth < STEP ? (int)tile.depth : STEP;
     if (FETCHES_AHEAD && k_left > 0)
         fetch(a, b, rows, columns, k_left);
     if (k_left > 0)
         put(a, b, rows, columns, k_left, now);
     __syncthreads();
     int chunk_left = 0;
-    for (long long left = depth; left > 0; left -= STEP) {
+    for (long long left = tile.depth; left > 0; left -= STEP) {
         k_left = left - STEP < STEP ? (int)(left - STEP) : STEP;
         if (FETCHES_AHEAD && k_left > 0)
             fetch(a, b, rows, columns, k_left);
@@ -571,18 +579,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             if (B_VARIES)
                 scales_b.next();
         }
-        if constexpr (TENSOR_CORES)
-            multiply_fragments<Staged>(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);
-        else
-            multiply_elements(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);
+        multiply_step(now, row, column, sums);
         if (CHUNKED && (--chunk_left == 0 || k_left <= 0))
             add_chunk(scales_a, scales_b, sums, totals);
         if (k_left > 0)
             put(a, b, rows, columns, k_left, next);
         __syncthreads();
-        u8 *last = now;
-        now = next;
-        next = last;
+        last = now, now = next, next = last;
     }
 
     Acc *results = reinterpret_cast<Acc *>(shared);

@@ -132,21 +132,11 @@ __device__ inline Part_place place_of_part(const gpi__groups_params &p, Tile_row
 
 // >>the kernel
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PARAMS gpi__groups_params p) {
-    __shared__ int starts[GPI__MOST_GROUPS + 1], parts[GPI__MOST_GROUPS + 1]; // of each group: its first position and part
-    __shared__ int sums[THREADS / WARP];
+// Whether an end or an index is wrong, which the first thread says. before: the end ahead of this thread's; positions: as many as there are.
+__device__ inline bool find_faults(const gpi__groups_params &p, const int (&ends)[EACH], int before, int *sums, int &positions) {
     int wrong[GPI__FAULTS];
-    after_launches_before();
-
-    // Ends
-    int ends[EACH], first = (int)threadIdx.x * EACH;
-    for (int i = 0; i < EACH; i++)
-        ends[i] = first + i < p.groups ? p.ends[first + i] : 0;
-    int before = first && first <= p.groups ? p.ends[first - 1] : 0;
     wrong[GPI__FAULT_ENDS] = least(wrong_end(p, ends, before), sums);
-
-    // Indices, of the positions that there are
-    int positions = wrong[GPI__FAULT_ENDS] == NONE ? p.ends[p.groups - 1] : 0;
+    positions = wrong[GPI__FAULT_ENDS] == NONE ? p.ends[p.groups - 1] : 0;
     for (int i = 0; i < 3; i++) // the same of all threads
         wrong[GPI__FAULT_A + i] =
             p.indices[i] ? least(wrong_index(p.indices[i], p.limits[i], positions), sums) : NONE;
@@ -156,11 +146,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
         if (is_first && wrong[i] != NONE)
             say_fault(p, i, wrong[i]);
     }
-    if (is_wrong) {
-        if (is_first)
-            *p.count = 0;
+    if (is_wrong && is_first)
+        *p.count = 0;
+    return is_wrong;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PARAMS gpi__groups_params p) {
+    __shared__ int starts[GPI__MOST_GROUPS + 1], parts[GPI__MOST_GROUPS + 1]; // of each group: its first position and part
+    __shared__ int sums[THREADS / WARP];
+    after_launches_before();
+
+    int ends[EACH], first = (int)threadIdx.x * EACH, positions;
+    for (int i = 0; i < EACH; i++)
+        ends[i] = first + i < p.groups ? p.ends[first + i] : 0;
+    int before = first && first <= p.groups ? p.ends[first - 1] : 0;
+    if (find_faults(p, ends, before, sums, positions))
         return;
-    }
 
     // What the product's kernel raises
     for (int i = 0; i < 2; i++)

@@ -215,30 +215,51 @@ static double gpi__activate(uint32_t activation, double parameter, double x) {
     }
 }
 
+static double gpi__gelu_tanh_derivative(double x) {
+    double argument, limited;
+    if (x >= -15)
+        return gpi__gate_derivative(x, gpi__gelu_exponential(x), 2 * GPI__SQRT_2_OVER_PI,
+                                    2 * GPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
+    argument = gpi__gelu_argument(x);
+    /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
+    limited = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
+    return gpi__scaled_logistic(1 + 2 * limited * gpi__logistic(-argument) *
+                                        (GPI__SQRT_2_OVER_PI * (1 + 0.134145 * limited * limited)),
+                                argument);
+}
+
+static double gpi__gelu_erf_derivative(double x) {
+    double limited = x > 40 ? 40 : x, rest;
+    if (x < -30)
+        return gpi__times_density(x - gpi__normal_tail(x) / x, x);
+    /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
+    rest = gpi__rounded_off(limited);
+    rest = fma(limited * GPI__INV_SQRT_2PI, -0.5 * fma(limited, limited, -(limited * limited)), rest);
+    return fma(fma(x, GPI__INV_SQRT_2PI, rest), exp(-0.5 * x * x), 0.5 * erfc(-limited * GPI__SQRT_HALF));
+}
+
+static double gpi__mish_derivative(double x) {
+    double power, n, inverse, rest;
+    if (x < -40)
+        return gpi__scaled_logistic(1 + x, x);
+    if (x > 40)
+        return 1 + (x - x); /* at infinity the formula is NaN */
+    /* above 0 n / (1 + n) is 1 - 1 / (1 + n), which is rounded less often */
+    power = exp(x);
+    n = fma(power, 0.5 * power, power);
+    inverse = gpi__reciprocal_of_1_plus(n);
+    rest = fma(x * fma(power, power, power), inverse, x > 0 ? -1 : n);
+    return x > 0 ? fma(rest, inverse, 1.0) : rest * inverse;
+}
+
 /* Where it is 0 by selection see below. */
 static double gpi__derivative(uint32_t activation, double parameter, double x) {
-    double argument, within, size, n, rest;
+    double argument, size;
     switch (activation) {
     case GEMMEPI_GELU_TANH:
-        if (x >= -15)
-            return gpi__gate_derivative(x, gpi__gelu_exponential(x), 2 * GPI__SQRT_2_OVER_PI,
-                                        2 * GPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
-        argument = gpi__gelu_argument(x);
-        /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
-        within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
-        return gpi__scaled_logistic(1 + 2 * within * gpi__logistic(-argument) *
-                                            (GPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-                                    argument);
+        return gpi__gelu_tanh_derivative(x);
     case GEMMEPI_GELU_ERF:
-        if (x < -30)
-            return gpi__times_density(x - gpi__normal_tail(x) / x, x);
-        within = x > 40 ? 40 : x;
-        size = within * within;
-        argument = -within * GPI__SQRT_HALF;
-        /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
-        rest = gpi__rounded_off(within);
-        rest = fma(within * GPI__INV_SQRT_2PI, -0.5 * fma(within, within, -size), rest);
-        return fma(fma(x, GPI__INV_SQRT_2PI, rest), exp(-0.5 * x * x), 0.5 * erfc(argument));
+        return gpi__gelu_erf_derivative(x);
     case GEMMEPI_SILU:
         if (x >= -600)
             return gpi__gate_derivative(x, exp(x < 0 ? x : -x), 1, 0);
@@ -266,16 +287,7 @@ static double gpi__derivative(uint32_t activation, double parameter, double x) {
     case GEMMEPI_HARDSWISH:
         return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
     case GEMMEPI_MISH:
-        if (x < -40)
-            return gpi__scaled_logistic(1 + x, x);
-        if (x > 40)
-            return 1 + (x - x); /* at infinity the formula is NaN */
-        /* above 0 n / (1 + n) is 1 - 1 / (1 + n), which is rounded less often */
-        argument = exp(x);
-        n = fma(argument, 0.5 * argument, argument);
-        size = gpi__reciprocal_of_1_plus(n);
-        rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
-        return x > 0 ? fma(rest, size, 1.0) : rest * size;
+        return gpi__mish_derivative(x);
     case GEMMEPI_HARDSIGMOID:
         return 1 / 6.0;
     default:

@@ -8,6 +8,40 @@ template <class T> __device__ inline u32 place_in_box(int half, int g) {
     return (half * 8 + row) * LINE + ((unit ^ row) << 4) + (sizeof(T) == 4 ? lane_of_row() % 2 * 8 : lane_of_row() * 4);
 }
 
+// Where a lane's run of each output waits in shared memory.
+__device__ inline void place_run(u32 staged, int half, int g, Epilogue_state &state) {
+#pragma unroll
+    for (int j = 0; j < STAGED_D; j++)
+        state.staged_d[j] = staged + j * STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half, g);
+#pragma unroll
+    for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
+        state.staged_aux[j] = staged + (STAGED_D + j) * STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half, g);
+    state.mask_place = half + 2 * g;
+}
+
+// 16 rows of a box: the first, and what exists from there on.
+struct Box_rows {
+    long long item;
+    int row, column, rows_left, columns_left;
+};
+
+// Copies them from shared memory.
+__device__ inline void copy_rows(const gpi__epilogue_params &p, const Box_rows &at, u32 staged) {
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < STAGED_D; j++)
+        copy_box<GEMMEPI_D_TYPE, BOX_COLUMNS, COPIES_D>(
+            staged + j * STAGED_BYTES, (GEMMEPI_D_TYPE *)p.d.data + offset(p.d, at.item, at.row, at.column + j * p.n), p.d.ld,
+            at.rows_left, at.columns_left);
+#pragma unroll
+    for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
+        copy_box<GEMMEPI_AUX_TYPE, BOX_COLUMNS, COPIES_AUX>(
+            staged + (STAGED_D + j) * STAGED_BYTES,
+            (GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, at.item, at.row, at.column + j * p.n), p.aux.ld, at.rows_left,
+            at.columns_left);
+    __syncwarp();
+}
+
 // row, column: the warp's first; line: its line of partial sums
 __device__ inline void finish(const gpi__sm80_params &params, long long item, int row, int column, long long line,
                               u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
@@ -37,13 +71,7 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
                     for (int j = 0; j < HALVES_IN * RUN; j++)
                         v[j / RUN][j % RUN] =
                             sums[i][j / RUN * WARP_COLUMNS / 8 + (box + g) * 4 + j % RUN / 2][half * 2 + j % 2];
-#pragma unroll
-                    for (int j = 0; j < STAGED_D; j++)
-                        state.staged_d[j] = staged + j * STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half, g);
-#pragma unroll
-                    for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
-                        state.staged_aux[j] = staged + (STAGED_D + j) * STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half, g);
-                    state.mask_place = half + 2 * g;
+                    place_run(staged, half, g, state);
                     load_saved(p, state, item, at, first + g * GROUP, valid, saved);
                     epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);
                     store_result(p, state, item, at, first + g * GROUP, valid, v);
@@ -59,23 +87,8 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
             static_assert(BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
             store_kept_states(p, state, item, row + i * 16, box_column, BOX_GROUPS);
 #endif
-            if (STAGED) {
-                int rows_left = (int)p.m - row - i * 16;
-                __syncwarp();
-#pragma unroll
-                for (int j = 0; j < STAGED_D; j++)
-                    copy_box<GEMMEPI_D_TYPE, BOX_COLUMNS, COPIES_D>(
-                        staged + j * STAGED_BYTES,
-                        (GEMMEPI_D_TYPE *)p.d.data + offset(p.d, item, row + i * 16, box_column + j * p.n), p.d.ld, rows_left,
-                        box_left);
-#pragma unroll
-                for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
-                    copy_box<GEMMEPI_AUX_TYPE, BOX_COLUMNS, COPIES_AUX>(
-                        staged + (STAGED_D + j) * STAGED_BYTES,
-                        (GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row + i * 16, box_column + j * p.n), p.aux.ld,
-                        rows_left, box_left);
-                __syncwarp();
-            }
+            if (STAGED)
+                copy_rows(p, {item, row + i * 16, box_column, (int)p.m - row - i * 16, box_left}, staged);
         }
         if (ADDS_COLUMNS && row < (int)p.m)
 #pragma unroll

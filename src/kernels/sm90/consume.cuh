@@ -28,6 +28,13 @@ __device__ inline Held_of_strip hold_strip(const gpi__sm90_params &p, const Tile
     return held;
 }
 
+// row: the first strip's first
+__device__ inline void hold_strips(const gpi__sm90_params &p, const Tile &tile, int row, Held_of_strip (&held)[STRIPS]) {
+#pragma unroll
+    for (int strip = 0; strip < STRIPS; strip++)
+        held[strip] = hold_strip(p, tile, row + strip * 64);
+}
+
 // Boxes: columns after columns, of each the strips.
 __device__ inline void finish_boxes(const gpi__sm90_params &p, const Warpgroup &mine, const Finisher &finisher,
                                     const Rows &rows, float (&sums)[STRIPS][TILE_N / 2]) {
@@ -105,6 +112,25 @@ __device__ inline void finish_vectors(const gpi__sm90_params &p, const Finisher 
     }
 }
 
+// The epilogue of a tile's strips.
+__device__ inline void finish_tile(const gpi__sm90_params &p, const Warpgroup &mine, const Finisher &finisher, const Rows &rows,
+                                   float (&sums)[STRIPS][TILE_N / 2]) {
+    if constexpr (ROLLS_STRIPS)
+        finish_strips(p, finisher, rows, sums);
+    else if constexpr (FINDS)
+        finish_vectors(p, finisher, rows, sums);
+    else
+        finish_boxes(p, mine, finisher, rows, sums);
+}
+
+// Raises the largest of all tiles by a tile's.
+__device__ inline void keep_largest(const Epilogue_state &state, Magnitude &largest_d, Magnitude &largest_aux) {
+    if (AMAX_D && state.largest_d > largest_d)
+        largest_d = state.largest_d;
+    if (AMAX_AUX && state.largest_aux > largest_aux)
+        largest_aux = state.largest_aux;
+}
+
 // >>all tiles
 
 __device__ inline void consume(const gpi__sm90_params &p, const Shared &shared, const Work &work) {
@@ -143,9 +169,7 @@ __device__ inline void consume(const gpi__sm90_params &p, const Shared &shared, 
             masks = load_masks(p, tile, row);
         }
         Held_of_strip held[STRIPS];
-#pragma unroll
-        for (int strip = 0; strip < STRIPS; strip++)
-            held[strip] = hold_strip(p, tile, row + strip * 64);
+        hold_strips(p, tile, row, held);
         if (AHEAD)
             load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
         if (PROMOTES) // so that scales are there when the sums are: nobody else multiplies while it waits for them
@@ -160,16 +184,9 @@ __device__ inline void consume(const gpi__sm90_params &p, const Shared &shared, 
 #endif
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
-        else if constexpr (ROLLS_STRIPS)
-            finish_strips(p, finisher, {tile, row, masks, columns, held}, sums);
-        else if constexpr (FINDS)
-            finish_vectors(p, finisher, {tile, row, masks, columns, held}, sums);
         else
-            finish_boxes(p, mine, finisher, {tile, row, masks, columns, held}, sums);
-        if (AMAX_D && state.largest_d > largest_d)
-            largest_d = state.largest_d;
-        if (AMAX_AUX && state.largest_aux > largest_aux)
-            largest_aux = state.largest_aux;
+            finish_tile(p, mine, finisher, {tile, row, masks, columns, held}, sums);
+        keep_largest(state, largest_d, largest_aux);
     }
     state.largest_d = largest_d, state.largest_aux = largest_aux;
     end_epilogue(p.epilogue, state); // once: a look at memory takes long
