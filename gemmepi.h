@@ -3533,23 +3533,26 @@ typedef struct gpi__dtype_row {
   gemmepi_dtype dtype;
   const char *name; /* as in GEMMEPI_F32, and as kernels name it */
   size_t size; /* of 4 bits 1: a byte has two elements */
+  short digits; /* of a significand; 0: nothing is stored in it that cuBLASLt has rounded */
+  short least; /* the smallest number is 2^-least */
+  const char *operand; /* what tensor cores call it; NULL: they multiply none, and are asked for BF16 */
 } gpi__dtype_row;
 
 static const gpi__dtype_row gpi__dtypes[] = {
-  {GEMMEPI_DTYPE_DEFAULT, "DEFAULT", 0},
-  {GEMMEPI_F32, "F32", 4},
-  {GEMMEPI_F64, "F64", 8},
-  {GEMMEPI_F16, "F16", 2},
-  {GEMMEPI_BF16, "BF16", 2},
-  {GEMMEPI_E4M3, "E4M3", 1},
-  {GEMMEPI_E5M2, "E5M2", 1},
-  {GEMMEPI_I8, "I8", 1},
-  {GEMMEPI_I32, "I32", 4},
-  {GEMMEPI_I64, "I64", 8},
-  {GEMMEPI_I4, "I4", 1},
-  {GEMMEPI_U4, "U4", 1},
-  {GEMMEPI_E2M1, "E2M1", 1},
-  {GEMMEPI_E8M0, "E8M0", 1},
+  {GEMMEPI_DTYPE_DEFAULT, "DEFAULT", 0, 0, 0, NULL},
+  {GEMMEPI_F32, "F32", 4, 24, 149, "tf32"},
+  {GEMMEPI_F64, "F64", 8, 53, 1022, NULL},
+  {GEMMEPI_F16, "F16", 2, 11, 24, "f16"},
+  {GEMMEPI_BF16, "BF16", 2, 8, 133, "bf16"},
+  {GEMMEPI_E4M3, "E4M3", 1, 4, 9, "e4m3"},
+  {GEMMEPI_E5M2, "E5M2", 1, 3, 16, "e5m2"},
+  {GEMMEPI_I8, "I8", 1, 0, 0, "s8"},
+  {GEMMEPI_I32, "I32", 4, 0, 0, NULL},
+  {GEMMEPI_I64, "I64", 8, 0, 0, NULL},
+  {GEMMEPI_I4, "I4", 1, 0, 0, NULL},
+  {GEMMEPI_U4, "U4", 1, 0, 0, NULL},
+  {GEMMEPI_E2M1, "E2M1", 1, 0, 0, "e2m1"},
+  {GEMMEPI_E8M0, "E8M0", 1, 0, 0, NULL},
 };
 
 static int gpi__is_e4m3_or_e5m2(int dtype) {
@@ -26708,14 +26711,8 @@ static int gpi__is_tf32(const gpi__problem *problem) {
 
 /* What the kernels multiply. */
 static const char *gpi__multiplied_type(const gpi__problem *problem, int operand) {
-  int dtype = problem->views[operand].dtype;
-  return dtype == GEMMEPI_E4M3   ? "e4m3"
-     : dtype == GEMMEPI_E5M2 ? "e5m2"
-     : dtype == GEMMEPI_E2M1 ? "e2m1"
-     : dtype == GEMMEPI_I8   ? "s8"
-     : dtype == GEMMEPI_F16  ? "f16"
-     : dtype == GEMMEPI_F32  ? "tf32"
-        : "bf16";
+  const char *type = gpi__dtype((gemmepi_dtype)problem->views[operand].dtype)->operand;
+  return type ? type : "bf16";
 }
 
 static void gpi__append_operands(gpi__text *text, const gpi__problem *problem) {
@@ -34773,15 +34770,9 @@ static int gpi__product_of_lt(const gpi__matmul_plan *plan, gpi__problem *produc
 
 /* Of a stored type: its unit roundoff, and its smallest number. */
 static void gpi__rounding_of(int dtype, double *unit, double *least) {
-  static const short bits[][3] = {{GEMMEPI_F32, 24, 149}, {GEMMEPI_F64, 53, 1022}, {GEMMEPI_F16, 11, 24},
-        {GEMMEPI_BF16, 8, 133}, {GEMMEPI_E4M3, 4, 9},    {GEMMEPI_E5M2, 3, 16}};
-  size_t i;
-  *unit = *least = 0;
-  for (i = 0; i < GPI__COUNT(bits); i++)
-    if (bits[i][0] == dtype) {
-      *unit = ldexp(1.0, -bits[i][1]);
-      *least = ldexp(1.0, -bits[i][2]);
-    }
+  const gpi__dtype_row *row = gpi__dtype((gemmepi_dtype)dtype);
+  *unit = row->digits ? ldexp(1.0, -row->digits) : 0;
+  *least = row->digits ? ldexp(1.0, -row->least) : 0;
 }
 
 /* How far a sum of so many terms may be from the exact one, for each 1 of the sum of their magnitudes. */

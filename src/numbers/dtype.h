@@ -16,25 +16,28 @@
 
 typedef struct gpi__dtype_row {
     gemmepi_dtype dtype;
-    const char *name; /* as in GEMMEPI_F32, and as kernels name it */
-    size_t size;      /* of 4 bits 1: a byte has two elements */
+    const char *name;    /* as in GEMMEPI_F32, and as kernels name it */
+    size_t size;         /* of 4 bits 1: a byte has two elements */
+    short digits;        /* of a significand; 0: nothing is stored in it that cuBLASLt has rounded */
+    short least;         /* the smallest number is 2^-least */
+    const char *operand; /* what tensor cores call it; NULL: they multiply none, and are asked for BF16 */
 } gpi__dtype_row;
 
 static const gpi__dtype_row gpi__dtypes[] = {
-    {GEMMEPI_DTYPE_DEFAULT, "DEFAULT", 0},
-    {GEMMEPI_F32, "F32", 4},
-    {GEMMEPI_F64, "F64", 8},
-    {GEMMEPI_F16, "F16", 2},
-    {GEMMEPI_BF16, "BF16", 2},
-    {GEMMEPI_E4M3, "E4M3", 1},
-    {GEMMEPI_E5M2, "E5M2", 1},
-    {GEMMEPI_I8, "I8", 1},
-    {GEMMEPI_I32, "I32", 4},
-    {GEMMEPI_I64, "I64", 8},
-    {GEMMEPI_I4, "I4", 1},
-    {GEMMEPI_U4, "U4", 1},
-    {GEMMEPI_E2M1, "E2M1", 1},
-    {GEMMEPI_E8M0, "E8M0", 1},
+    {GEMMEPI_DTYPE_DEFAULT, "DEFAULT", 0, 0, 0, NULL},
+    {GEMMEPI_F32, "F32", 4, 24, 149, "tf32"},
+    {GEMMEPI_F64, "F64", 8, 53, 1022, NULL},
+    {GEMMEPI_F16, "F16", 2, 11, 24, "f16"},
+    {GEMMEPI_BF16, "BF16", 2, 8, 133, "bf16"},
+    {GEMMEPI_E4M3, "E4M3", 1, 4, 9, "e4m3"},
+    {GEMMEPI_E5M2, "E5M2", 1, 3, 16, "e5m2"},
+    {GEMMEPI_I8, "I8", 1, 0, 0, "s8"},
+    {GEMMEPI_I32, "I32", 4, 0, 0, NULL},
+    {GEMMEPI_I64, "I64", 8, 0, 0, NULL},
+    {GEMMEPI_I4, "I4", 1, 0, 0, NULL},
+    {GEMMEPI_U4, "U4", 1, 0, 0, NULL},
+    {GEMMEPI_E2M1, "E2M1", 1, 0, 0, "e2m1"},
+    {GEMMEPI_E8M0, "E8M0", 1, 0, 0, NULL},
 };
 
 static int gpi__is_e4m3_or_e5m2(int dtype) {

@@ -79,14 +79,8 @@ static int gpi__is_tf32(const gpi__problem *problem) {
 
 /* What the kernels multiply. */
 static const char *gpi__multiplied_type(const gpi__problem *problem, int operand) {
-    int dtype = problem->views[operand].dtype;
-    return dtype == GEMMEPI_E4M3   ? "e4m3"
-           : dtype == GEMMEPI_E5M2 ? "e5m2"
-           : dtype == GEMMEPI_E2M1 ? "e2m1"
-           : dtype == GEMMEPI_I8   ? "s8"
-           : dtype == GEMMEPI_F16  ? "f16"
-           : dtype == GEMMEPI_F32  ? "tf32"
-                                   : "bf16";
+    const char *type = gpi__dtype((gemmepi_dtype)problem->views[operand].dtype)->operand;
+    return type ? type : "bf16";
 }
 
 static void gpi__append_operands(gpi__text *text, const gpi__problem *problem) {

@@ -114,15 +114,9 @@ static int gpi__product_of_lt(const gpi__matmul_plan *plan, gpi__problem *produc
 
 /* Of a stored type: its unit roundoff, and its smallest number. */
 static void gpi__rounding_of(int dtype, double *unit, double *least) {
-    static const short bits[][3] = {{GEMMEPI_F32, 24, 149}, {GEMMEPI_F64, 53, 1022}, {GEMMEPI_F16, 11, 24},
-                                    {GEMMEPI_BF16, 8, 133}, {GEMMEPI_E4M3, 4, 9},    {GEMMEPI_E5M2, 3, 16}};
-    size_t i;
-    *unit = *least = 0;
-    for (i = 0; i < GPI__COUNT(bits); i++)
-        if (bits[i][0] == dtype) {
-            *unit = ldexp(1.0, -bits[i][1]);
-            *least = ldexp(1.0, -bits[i][2]);
-        }
+    const gpi__dtype_row *row = gpi__dtype((gemmepi_dtype)dtype);
+    *unit = row->digits ? ldexp(1.0, -row->digits) : 0;
+    *least = row->digits ? ldexp(1.0, -row->least) : 0;
 }
 
 /* How far a sum of so many terms may be from the exact one, for each 1 of the sum of their magnitudes. */
