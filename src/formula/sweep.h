@@ -115,15 +115,15 @@ static int gpi__saved_as(const gpi__derivation *d, int number) {
     return o;
 }
 
-/* Rules of activations: of f by its result, and of d_f by x and by the parameter; NULL: none, or 0. Where one is 0 to the last bit it is so by
-   selection: its factors may overflow there. */
+/* Rules of activations: of f by its result; of d_f by x and by the parameter, NULL: 0; of f by x, NULL: g * d_f(x), and by the parameter.
+   Where one is 0 to the last bit it is so by selection: its factors may overflow there. */
 #define GPI__U     "(x * (1.5957691216057308 + 0.07135481627260025 * x * x))" /* gelu_tanh(x) is x sigmoid(u) */
 #define GPI__SLOPE "(1.5957691216057308 + 0.21406444881780073 * x * x)"
 static const struct {
     gemmepi_epilogue code;
-    const char *rules[3];
+    const char *rules[5];
 } gpi__activation_rules[] = {
-    {GEMMEPI_RELU, {"r > 0 ? g : 0", NULL, NULL}},
+    {GEMMEPI_RELU, {"r > 0 ? g : 0", NULL, NULL, "x > 0 ? g : 0", NULL}},
     {GEMMEPI_GELU_TANH,
      {NULL,
       "abs(x) > 40 ? 0 : g * d_sigmoid" GPI__U " * (2 * " GPI__SLOPE
@@ -134,9 +134,11 @@ static const struct {
     {GEMMEPI_SILU, {NULL, "g * d_sigmoid(x) * (2 - x * tanh(0.5 * x))", NULL}},
     {GEMMEPI_SIGMOID, {"g * r * (1 - r)", "-(g * r * tanh(0.5 * x))", NULL}},
     {GEMMEPI_TANH, {"g * (1 - r * r)", "-2 * g * r * tanh(x)", NULL}},
-    {GEMMEPI_LEAKY_RELU, {NULL, NULL, "x > 0 ? 0 : g"}},
-    {GEMMEPI_ELU, {NULL, "x > 0 ? 0 : g * r", "x > 0 ? 0 : g * exp(x)"}},
-    {GEMMEPI_SQUARED_RELU, {NULL, "x > 0 ? 2 * g : 0", NULL}},
+    {GEMMEPI_LEAKY_RELU, {NULL, NULL, "x > 0 ? 0 : g", NULL, "x > 0 ? 0 : g * x"}},
+    {GEMMEPI_ELU, {NULL, "x > 0 ? 0 : g * r", "x > 0 ? 0 : g * exp(x)", NULL, "x > 0 ? 0 : g * expm1(x)"}},
+    {GEMMEPI_SQUARED_RELU,
+     {NULL, "x > 0 ? 2 * g : 0", NULL, "x > 0 || isnan(x) ? g * d_squared_relu(x) : 0", NULL}},
+    {GEMMEPI_HARDSIGMOID, {NULL, NULL, NULL, "x > -3 && x < 3 ? g * d_hardsigmoid(x) : 0", NULL}},
     {GEMMEPI_QUICK_GELU,
      {NULL, "1.702 * g * d_sigmoid(1.702 * x) * (2 - 1.702 * x * tanh(0.851 * x))", NULL}},
     {GEMMEPI_SOFTPLUS, {NULL, "g * d_sigmoid(x)", NULL}},
@@ -156,20 +158,14 @@ static const char *gpi__activation_rule(const gpi__node *node, int which) {
     return i < GPI__COUNT(gpi__activation_rules) ? gpi__activation_rules[i].rules[which] : NULL;
 }
 
-/* Of activations whose derivative is 0 by selection, and of parameters. */
+/* Returns the rule of an activation by x or by its parameter; room: for one that is made. */
 static const char *gpi__rule_of_activation(const gpi__node *node, int argument, char *room, size_t size) {
-    const gpi__activation_row *row = &gpi__activations[node->place];
-    const char *selected = row->code == GEMMEPI_SQUARED_RELU  ? "x > 0 || isnan(x) ? %s : 0"
-                           : row->code == GEMMEPI_HARDSIGMOID ? "x > -3 && x < 3 ? %s : 0"
-                                                              : "%s";
-    char slope[48], small[16];
-    if (row->code == GEMMEPI_RELU)
-        return "x > 0 ? g : 0";
-    if (argument == 1)
-        return row->code == GEMMEPI_ELU ? "x > 0 ? 0 : g * expm1(x)" : "x > 0 ? 0 : g * x";
-    snprintf(slope, sizeof slope, "g * d_%s(x%s)", gpi__small_name(node->place, small),
+    const char *rule = gpi__activation_rule(node, 3 + argument);
+    char small[16];
+    if (rule)
+        return rule;
+    snprintf(room, size, "g * d_%s(x%s)", gpi__small_name(node->place, small),
              node->args[1] >= 0 ? ", y" : "");
-    snprintf(room, size, selected, slope); /* of the three above */
     return room;
 }
 
