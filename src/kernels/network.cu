@@ -15,31 +15,72 @@ template <int Segment> struct Segment_of;
     };
 NETWORK_SEGMENTS(NETWORK_SEGMENT)
 
-// In and Out: those of each layer of the segment.
-template <int Segment, int In, int Out>
-__device__ inline void run_layer(const gpi__network_params &p, int number, int row, u32 shared, Fragments &a, Fragments &d) {
+// Of a thread's values, the step-th of the number-th layer of a segment, in place.
+template <int Segment> __device__ inline void finish(const gpi__network_params &p, int number, int row, int step, float (&v)[VALUES]) {
     typedef Segment_of<Segment> S;
-    constexpr int place = FIRST_PLACES[S::FIRST], places = FIRST_PLACES[S::FIRST + 1] - place;
-    u32 weights = shared + weights_before(S::FIRST) + number * weight_bytes(S::FIRST);
-    u32 bias = shared + BIAS_AT + (columns_before(S::FIRST) + number * steps_of(Out) * 16) * 4;
-    auto apply = [&](int step, float(&v)[VALUES]) {
-        Part part = {row, first_of_step<Out>(step), p.rows, Out, In};
-        S::apply(p.places + place + number * places, part, p.parameter[S::FIRST + number], v);
-        cut_columns<Out>(part, v);
-    };
-    make_layer<In, Out>(a, weights, bias, d, [] {}, apply);
+    constexpr int place = FIRST_PLACES[S::FIRST], places = FIRST_PLACES[S::FIRST + 1] - place, in = WIDTHS[S::FIRST], out = WIDTHS[S::FIRST + 1];
+    Part part = {row, first_of_step<out>(step), p.rows, out, in};
+    S::apply(p.places + place + number * places, part, p.parameter[S::FIRST + number], v);
+    cut_columns<out>(part, v);
+}
+template <int Segment> __device__ inline u32 bias_of(u32 shared, int number) {
+    constexpr int first = Segment_of<Segment>::FIRST;
+    return shared + BIAS_AT + (columns_before(first) + number * steps_of(WIDTHS[first + 1]) * 16) * 4;
+}
+template <int Segment> __device__ inline u32 weights_of(u32 shared, int number) {
+    constexpr int first = Segment_of<Segment>::FIRST;
+    return shared + weights_before(first) + number * weight_bytes(first);
+}
+
+// The last layer, where it shares its instructions with none: its columns go to y as they are made, so many steps at a time, and no register keeps them.
+template <int Segment, int Steps> __device__ inline void write_steps(const gpi__network_params &p, int row, u32 shared, const Fragments &a, int step) {
+    constexpr int in = WIDTHS[LAYERS - 1], out = WIDTHS[LAYERS];
+    Part part = {row, first_of_step<out>(step), p.rows, out, in};
+    Fragments d;
+#pragma unroll
+    for (int i = 0; i < Steps; i++) {
+        float v[VALUES];
+        sum_products<in, out>(a, step + i, weights_of<Segment>(shared, 0), bias_of<Segment>(shared, 0), v);
+        finish<Segment>(p, 0, row, step + i, v);
+        keep_values(v, i, d);
+    }
+    write_columns<NETWORK_Y_ALIGNED, Steps>(p.y, p.y_ld, part, 0, d);
+}
+template <int Segment> __device__ inline void write_layer(const gpi__network_params &p, int row, u32 shared, const Fragments &a) {
+    constexpr int whole = steps_of(WIDTHS[LAYERS]) / TOGETHER * TOGETHER;
+#pragma unroll 1
+    for (int step = 0; step < whole; step += TOGETHER)
+        write_steps<Segment, TOGETHER>(p, row, shared, a, step);
+    if constexpr (whole < steps_of(WIDTHS[LAYERS]))
+        write_steps<Segment, 1>(p, row, shared, a, whole);
+}
+
+// Always, which the compiler does not know: it would begin the next layer ahead of this branch, and keep its weights in registers meanwhile. Of two branches
+// that ask the same it would leave one.
+template <int Segment> __device__ inline bool goes_on(const gpi__network_params &p) {
+    int rows = 1;
+    if (!BY_WGMMA)
+        asm volatile("mov.b32 %0, %1;" : "=r"(rows) : "r"(p.rows));
+    return rows > -Segment;
 }
 template <int Segment> __device__ inline void run_segments(const gpi__network_params &p, int row, u32 shared, Fragments &a) {
     typedef Segment_of<Segment> S;
-    constexpr int in = WIDTHS[S::FIRST], out = WIDTHS[S::FIRST + 1];
+    constexpr bool is_last = S::FIRST + S::COUNT == LAYERS;
+    if constexpr (is_last && S::COUNT == 1 && !BY_WGMMA) {
+        write_layer<Segment>(p, row, shared, a);
+    } else {
 #pragma unroll 1
-    for (int number = 0; number < S::COUNT; number++) {
-        Fragments d;
-        run_layer<Segment, in, out>(p, number, row, shared, a, d);
-        a = d;
+        for (int number = 0; number < S::COUNT; number++) {
+            Fragments d;
+            make_layer<WIDTHS[S::FIRST], WIDTHS[S::FIRST + 1]>(a, weights_of<Segment>(shared, number), bias_of<Segment>(shared, number), d, [] {},
+                                                              [&](int step, float(&v)[VALUES]) { finish<Segment>(p, number, row, step, v); });
+            a = d;
+        }
+        if constexpr (is_last)
+            write_rows<WIDTHS[LAYERS], NETWORK_Y_ALIGNED>(p.y, p.y_ld, row, p.rows, a);
+        else if (goes_on<Segment>(p))
+            run_segments<Segment + 1>(p, row, shared, a);
     }
-    if constexpr (S::FIRST + S::COUNT < LAYERS)
-        run_segments<Segment + 1>(p, row, shared, a);
 }
 
 // Blocks: as many as run at a time, or fewer where there are not so many tiles.
@@ -58,6 +99,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, NETWORK_BLOCKS) gemmepi_ne
         Fragments a;
         read_rows<WIDTHS[0], NETWORK_X_ALIGNED>(params.x, params.x_ld, row, params.rows, a);
         run_segments<0>(params, row, shared, a);
-        write_rows<WIDTHS[LAYERS], NETWORK_Y_ALIGNED>(params.y, params.y_ld, row, params.rows, a);
     }
 }

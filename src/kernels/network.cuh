@@ -22,6 +22,7 @@ constexpr int WARPS = NETWORK_WARPS, THREADS = WARPS * 32, ROW_BLOCKS = NETWORK_
 constexpr bool HAS_BIAS = NETWORK_HAS_BIAS, TRANSPOSED = NETWORK_TRANSPOSED, BY_WGMMA = NETWORK_WGMMA;
 constexpr int VALUES = ROW_BLOCKS * 8; // of a thread, of 16 columns: four side by side of rows that are 8 apart
 constexpr int IN_WORD = 4 / sizeof(Element), WORDS = 4 / IN_WORD;   // values in a word, and words of four of them
+constexpr int TOGETHER = IN_WORD; // steps whose columns are side by side, in eights
 constexpr int PARTS = sizeof(Element) / 2, BLOCK_BYTES = PARTS * 512; // instructions for 16 k, and bytes of 16 x 16
 
 __device__ constexpr int steps_of(int width) {
@@ -170,7 +171,7 @@ template <int Width, bool Aligned> __device__ inline void read_rows(const void *
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS * 2; i++) {
             int valid = row + i * 8 < rows ? Width - column : 0;
-            const Element *from = (const Element *)x + (row + i * 8) * ld + column;
+            const Element *from = (const Element *)x + (u32)(row + i * 8) * ld + column;
             u32 words[2 * WORDS], four[WORDS] = {};
             if (in_eights)
                 read_words<Aligned, 8>(from, valid, words);
@@ -182,27 +183,26 @@ template <int Width, bool Aligned> __device__ inline void read_rows(const void *
         }
     }
 }
+// Columns side by side: those of so many steps of `a` from `step` on, two in eights or one. A row as a number without a sign takes one register.
+template <bool Aligned, int Steps> __device__ inline void write_columns(void *y, long long ld, const Part &part, int step, const Fragments &a) {
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS * 2; i++) {
+        int row = part.row + i * 8;
+        u32 words[Steps * WORDS];
+#pragma unroll
+        for (int word = 0; word < Steps * WORDS; word++)
+            words[word] = word_at(a, step, i, word);
+        write_words<Aligned, Steps * 4>((Element *)y + (u32)row * ld + part.column, row < part.rows ? part.columns - part.column : 0, words);
+    }
+}
 template <int Width, bool Aligned> __device__ inline void write_rows(void *y, long long ld, int row, int rows, const Fragments &a) {
 #pragma unroll
     for (int step = 0; step < steps_of(Width); step++) {
-        bool in_eights = step < steps_in_eights(Width);
-        int column = first_of_step<Width>(step);
-        if (in_eights && step % 2)
-            continue; // the step before has written it
-#pragma unroll
-        for (int i = 0; i < ROW_BLOCKS * 2; i++) {
-            int valid = row + i * 8 < rows ? Width - column : 0;
-            Element *to = (Element *)y + (row + i * 8) * ld + column;
-            u32 words[2 * WORDS], four[WORDS];
-#pragma unroll
-            for (int word = 0; word < 2 * WORDS; word++)
-                if (in_eights || word < WORDS)
-                    words[word] = four[word % WORDS] = word_at(a, step, i, word);
-            if (in_eights)
-                write_words<Aligned, 8>(to, valid, words);
-            else
-                write_words<Aligned, 4>(to, valid, four);
-        }
+        Part part = {row, first_of_step<Width>(step), rows, Width, 0};
+        if (step >= steps_in_eights(Width))
+            write_columns<Aligned, 1>(y, ld, part, step, a);
+        else if (step % 2 == 0)
+            write_columns<Aligned, TOGETHER>(y, ld, part, step, a);
     }
 }
 

@@ -153,18 +153,6 @@ template <int Width> __device__ inline void take_from_all(u32 exchanged, Fragmen
     for (int i = 0; i < steps_of(Width) * PARTS; i++)
         get_words(exchanged + i * 512 + threadIdx.x % 32 * 16, a.at[i / PARTS][0][i % PARTS]);
 }
-// A step's columns of y.
-__device__ inline void write_step(const gpi__network_params &p, const Part &part, const Fragments &d) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int row = part.row + i * 8;
-        u32 words[WORDS];
-#pragma unroll
-        for (int word = 0; word < WORDS; word++)
-            words[word] = word_at(d, 0, i, word);
-        write_words<NETWORK_Y_ALIGNED, 4>((Element *)p.y + row * p.y_ld + part.column, row < p.rows ? part.columns - part.column : 0, words);
-    }
-}
 // The weights are the thread's; those of the next layer are there, and become so while tensor cores multiply.
 template <int Layer>
 __device__ inline void run_layers(const gpi__network_params &p, int step, int row, u32 shared, Fragments &a, Weights<Layer> &weights, const Bias (&biases)[LAYERS]) {
@@ -184,7 +172,7 @@ __device__ inline void run_layers(const gpi__network_params &p, int step, int ro
     }
     if constexpr (Layer + 1 == LAYERS) {
         if (has_step<out>(step))
-            write_step(p, part, d);
+            write_columns<NETWORK_Y_ALIGNED, 1>(p.y, p.y_ld, part, 0, d);
     } else {
         if (has_step<out>(step))
             give_to_all<out>(exchanged, step, d.at[0][0]);

@@ -26,7 +26,7 @@ __device__ inline void load_input(const gpi__network_operand *places, const Part
         for (int i = 0; i < VALUES; i++) {
             int row = part.row + i / 4 * 8, column = part.column + i % 4;
             bool exists = (Kind == kind::PER_COLUMN || row < part.rows) && (Kind == kind::PER_ROW || column < part.columns);
-            const Type *at = (const Type *)places[Place].data + (Kind == kind::PER_COLUMN ? 0 : row * places[Place].ld) + (Kind == kind::PER_ROW ? 0 : column);
+            const Type *at = (const Type *)places[Place].data + (Kind == kind::PER_COLUMN ? 0 : (u32)row * places[Place].ld) + (Kind == kind::PER_ROW ? 0 : column);
             x[i] = exists ? taken<Type>(*at) : Taken<Type>(0);
         }
     }
