@@ -5810,8 +5810,8 @@ static int gpi__skip_blanks(gpi__parser *p) {
   return p->text[p->at] != '/' || p->text[p->at + 1] != '*';
 }
 
-/* Takes this sign if it is the next token. */
-static int gpi__take(gpi__parser *p, const char *sign) {
+/* Goes past this sign if it is the next token, and returns whether it is. */
+static int gpi__accept(gpi__parser *p, const char *sign) {
   size_t length = strlen(sign);
   if (!gpi__skip_blanks(p) || strncmp(p->text + p->at, sign, length) != 0)
     return 0;
@@ -5850,7 +5850,7 @@ static int gpi__refuse_token(gpi__parser *p, const char *wanted) {
 }
 
 static int gpi__want(gpi__parser *p, const char *sign, const char *wanted) {
-  return gpi__take(p, sign) ? 0 : gpi__refuse_token(p, wanted);
+  return gpi__accept(p, sign) ? 0 : gpi__refuse_token(p, wanted);
 }
 /* What names and operations in a text become: nodes, with what is refused of them. */
 
@@ -6063,7 +6063,7 @@ static int gpi__parse_count(gpi__parser *p, const gpi__call *call) {
 static int gpi__parse_arguments(gpi__parser *p, gpi__call *call) {
   int has_counts = call->op == GPI__OP_PART && call->part == GPI__PART_CALL;
   int node;
-  if (gpi__take(p, ")"))
+  if (gpi__accept(p, ")"))
     return 0;
   for (;;) {
     gpi__skip_blanks(p);
@@ -6076,7 +6076,7 @@ static int gpi__parse_arguments(gpi__parser *p, gpi__call *call) {
     if (call->count < GPI__MOST_PARTS)
       call->args[call->count] = (int16_t)node;
     call->count++;
-    if (gpi__take(p, ")"))
+    if (gpi__accept(p, ")"))
       return 0;
     if (gpi__want(p, ",", "a comma or the ')' of the function's arguments") < 0)
       return -1;
@@ -6338,7 +6338,7 @@ static int gpi__primary(gpi__parser *p) {
   char room[16];
   size_t at, length;
   int node;
-  if (gpi__take(p, "(")) {
+  if (gpi__accept(p, "(")) {
     node = gpi__expression(p, 1);
     return node < 0 || gpi__want(p, ")", "a ')' or an operator") < 0 ? -1 : node;
   }
@@ -6353,9 +6353,9 @@ static int gpi__primary(gpi__parser *p) {
     gpi__is_name(p->text + at, length, "stochastic"))
     return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output", (int)length, p->text + at);
   p->at += length;
-  if (gpi__take(p, "["))
+  if (gpi__accept(p, "["))
     return gpi__look_up(p, at, length);
-  if (!gpi__take(p, "(")) {
+  if (!gpi__accept(p, "(")) {
     node = gpi__read_name(p, at, p->text + at, length);
     if (node >= -1)
       return node;
@@ -6375,10 +6375,10 @@ static int gpi__primary(gpi__parser *p) {
 static int gpi__unary(gpi__parser *p) {
   gpi__node node;
   size_t at;
-  int x, is_not = gpi__take(p, "!");
+  int x, is_not = gpi__accept(p, "!");
   if (is_not && p->text[p->at] == '=')
     p->at--, is_not = 0;
-  if (!is_not && !gpi__take(p, "-"))
+  if (!is_not && !gpi__accept(p, "-"))
     return gpi__primary(p);
   at = p->token;
   if (gpi__deeper(p) < 0)
@@ -6397,7 +6397,7 @@ static int gpi__next_operator(gpi__parser *p, int precedence) {
   size_t i;
   for (i = 0; i < sizeof longest_first; i++) {
     const gpi__operation_of_formula *row = gpi__operation_of(longest_first[i]);
-    if (gpi__take(p, row->name)) {
+    if (gpi__accept(p, row->name)) {
       if (row->precedence >= precedence)
         return longest_first[i];
       p->at = p->token;
@@ -6446,7 +6446,7 @@ static int gpi__expression(gpi__parser *p, int precedence) {
     node = gpi__node_of(op, x, y, -1);
     x = gpi__apply(p, at, gpi__operation_of(op)->name, &node);
   }
-  if (x >= 0 && precedence == 1 && gpi__take(p, "?"))
+  if (x >= 0 && precedence == 1 && gpi__accept(p, "?"))
     x = gpi__selection(p, p->token, x);
   p->depth -= precedence == 1;
   return x;
@@ -6589,7 +6589,7 @@ static int gpi__begin_whole(gpi__parser *p, const gpi__assignment *target, size_
 
 /* And whether the statement ends behind its ')'. */
 static int gpi__end_whole(gpi__parser *p, size_t at, size_t length) {
-  if (!gpi__take(p, ";") && p->text[p->token])
+  if (!gpi__accept(p, ";") && p->text[p->token])
     return gpi__refuse(p, p->token, "%.*s is the whole right side of its statement", (int)length, p->text + at);
   p->at = p->token;
   return 0;
@@ -6666,7 +6666,7 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
   if (gpi__begin_whole(p, target, at, length) < 0)
     return -1;
   node = gpi__expression(p, 1);
-  if (node >= 0 && gpi__take(p, ","))
+  if (node >= 0 && gpi__accept(p, ","))
     *group = gpi__parse_reduced_group(p, at, length, reduction);
   if (node < 0 || *group < 0 || gpi__want(p, ")",
     *group ? "the ')' of the reduction" : "the ')' of the reduction, or a comma and w") < 0 || gpi__end_whole(p, at, length) < 0)
@@ -6691,7 +6691,7 @@ static int gpi__end_with_expression(gpi__parser *p) {
     return -1;
   if (reduction)
     return gpi__refuse(p, target.at, "the formula of an operand has no reductions");
-  (void)gpi__take(p, ";");
+  (void)gpi__accept(p, ";");
   if (!gpi__skip_blanks(p) || p->text[p->at])
     return gpi__refuse_token(p, "an operator or the end: the formula of an operand ends with its expression");
   p->graph->assigned[GPI__RESULT].node = (int16_t)node;
@@ -6772,7 +6772,7 @@ static int gpi__parse_statements(gpi__parser *p) {
       return gpi__check_all_read(p) < 0 ? -1 : gpi__check_all_assigned(p);
     if (gpi__statement(p) < 0)
       return -1;
-    if (!gpi__take(p, ";") && p->text[p->token])
+    if (!gpi__accept(p, ";") && p->text[p->token])
       return gpi__refuse_token(p, "an operator or the ';' between statements");
   }
 }
@@ -6955,7 +6955,7 @@ static void gpi__count_uses(gpi__printer *p) {
 }
 
 /* Whether a local's name, which ends where it has no more letters, is another's already. */
-static int gpi__is_taken(const gpi__printer *p, const char *name, size_t length) {
+static int gpi__is_in_use(const gpi__printer *p, const char *name, size_t length) {
   int i;
   if ((p->value && gpi__is_name(name, length, p->value)) || gpi__is_name(name, length, "dy") || gpi__is_name(name, length, "d"))
     return 1;
@@ -6975,7 +6975,7 @@ static int gpi__is_taken(const gpi__printer *p, const char *name, size_t length)
 /* Whether a local has a name in the text that is nobody else's. */
 static int gpi__has_own_name(const gpi__printer *p, int node) {
   size_t length = p->places && p->places[node] >= 0 ? gpi__name_length(p->text + p->places[node]) : 0;
-  return length && !gpi__is_taken(p, p->text + p->places[node], length);
+  return length && !gpi__is_in_use(p, p->text + p->places[node], length);
 }
 
 static void gpi__label_nodes(gpi__printer *p) {
@@ -7006,7 +7006,7 @@ static void gpi__print_local(const gpi__printer *p, int node) {
   }
   do
     snprintf(name, sizeof name, "t%.*s%d", lines++, "________________", p->labels[node]);
-  while (lines < 16 && gpi__is_taken(p, name, strlen(name)));
+  while (lines < 16 && gpi__is_in_use(p, name, strlen(name)));
   gpi__append(p->out, "%s", name);
 }
 
@@ -11742,7 +11742,7 @@ static int gpi__is_wide_across(const gemmepi_operand *operand, int exchanged) {
      (int)operand->kind == (exchanged ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW);
 }
 
-static void gpi__take_operands(const gemmepi_matmul_desc *desc, gpi__desc_of_made *own) {
+static void gpi__copy_operands(const gemmepi_matmul_desc *desc, gpi__desc_of_made *own) {
   if (desc->operand_count)
     memcpy(own->operands, desc->operands, (size_t)desc->operand_count * sizeof own->operands[0]);
 }
@@ -11770,7 +11770,7 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
   from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
   from.d = gpi__finds_factor(desc, i) ? GEMMEPI_F32 : gpi__multiplied_dtype(desc, i);
   from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-  gpi__take_operands(desc, own);
+  gpi__copy_operands(desc, own);
   for (o = 0; o < desc->operand_count; o++) {
     if (own->operands[o].output) /* it assigns none */
       gpi__put_placeholder(&own->operands[o]);
@@ -11845,7 +11845,7 @@ static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, con
       return gpi__in_words_of_operand(status, i);
   }
   status = gpi__check_apart(desc, problem->made[0].formula, problem->made[1].formula);
-  gpi__take_operands(desc, own);
+  gpi__copy_operands(desc, own);
   for (o = 0; o < desc->operand_count; o++)
     if (desc->operands[o].kind >= GEMMEPI_PER_ROW && gpi__formula_with(problem, o))
       gpi__put_placeholder(&own->operands[o]);
@@ -12847,7 +12847,7 @@ static gemmepi_status gpi__list_formula_arguments(const gpi__problem *problem,
 /* What a product's run is given: its args taken, and all that they point to listed and looked at. */
 
 /* Pointers and scalars as they are. row_factor: of a problem that has it, else NULL. */
-static void gpi__take_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
+static void gpi__copy_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
   const float *row_factor, gpi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gpi__list_pointers(problem, args, arguments->pointers);
@@ -12877,7 +12877,7 @@ static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const 
       : args->operand_scales ? "operand_scales" : "operand_amax");
   if (status)
     return status;
-  gpi__take_arguments(problem, args, row_factor, arguments);
+  gpi__copy_arguments(problem, args, row_factor, arguments);
   status = gpi__check_arguments(problem, arguments, regions);
   arguments->inside = NULL;
   if (!status && has_formula)
@@ -16771,12 +16771,12 @@ static gpi__stream_key gpi__key_of_stream(gemmepi_stream stream) {
   return key;
 }
 
-/* That of the stream's own block, or of a second one, for runs of which products are parts, or (2) of a third, of which those are. */
-static gpi__stream_key gpi__key_of_block(gemmepi_stream stream, int is_beside) {
+/* Returns the key of a stream's block: 0 is that of products, 1 of runs that products are parts of, 2 of runs that those are parts of. */
+static gpi__stream_key gpi__key_of_block(gemmepi_stream stream, int number) {
   gpi__stream_key key = gpi__key_of_stream(stream);
-  if (is_beside)
+  if (number)
     key.thread = ~key.thread; /* no thread has that number */
-  if (is_beside > 1)
+  if (number > 1)
     key.numbered_by = ~key.numbered_by;
   return key;
 }
@@ -16851,8 +16851,8 @@ static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_str
   return status;
 }
 
-/* is_beside: the second block, or the third. */
-static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside, size_t size) {
+/* block_number: as in gpi__key_of_block. */
+static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int block_number, size_t size) {
   gpi__entry entry;
   gemmepi_status status = gpi__check_stream(context, stream);
   if (status || size == 0)
@@ -16860,7 +16860,7 @@ static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stre
   status = gpi__enter_relaxed(context, &entry);
   if (status)
     return status;
-  status = gpi__reserve_entered(context, stream, gpi__key_of_block(stream, is_beside), size);
+  status = gpi__reserve_entered(context, stream, gpi__key_of_block(stream, block_number), size);
   gpi__leave_relaxed(context, &entry);
   return status;
 }
@@ -16909,7 +16909,7 @@ typedef struct gpi__space {
   size_t size;
   const gpi__regions *regions; /* what workspace shares no byte with; NULL: that has been looked at */
   gemmepi_stream stream;
-  int is_beside; /* the block is that next to the products': see gpi__key_of_block */
+  int block_number; /* of the stream's: see gpi__key_of_block */
   int uses_all; /* of the caller's, whatever is needed */
 } gpi__space;
 
@@ -16979,7 +16979,7 @@ static gemmepi_status gpi__launch_on_host(gemmepi_context *context, const gpi__s
 static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__space *space, size_t needed,
   gpi__launcher launch, void *run) {
   gpi__block *block =
-    gpi__acquire_block(context, gpi__key_of_block(space->stream, space->is_beside), needed);
+    gpi__acquire_block(context, gpi__key_of_block(space->stream, space->block_number), needed);
   gemmepi_status status;
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
@@ -17012,7 +17012,7 @@ static gemmepi_status gpi__launch_as_counted(gemmepi_context *context, const gpi
   gemmepi_status status;
   if (needed <= counted || (space->workspace && space->size >= needed))
     return gpi__launch_in(context, space, needed, launch, run);
-  status = gpi__reserve(context, space->stream, space->is_beside, needed);
+  status = gpi__reserve(context, space->stream, space->block_number, needed);
   return status ? status : gpi__launch_in_block(context, space, needed, launch, run);
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
@@ -19220,7 +19220,7 @@ static const char *const gpi__route_names[] = {"empty",   "lt",  "split",  "host
 struct gemmepi_plan {
   gemmepi_plan_kind kind;
   gemmepi_context *context;
-  int is_beside; /* its runs take the block next to that of products: see gpi__key_of_block */
+  int block_number; /* of the stream's block of workspace that its runs use: see gpi__key_of_block */
   long references;
   long last_used; /* by the context's plan_clock, under its lock */
   long generation; /* the context's when it began to be made */
@@ -20002,7 +20002,7 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
 /* Whose block of workspace it is. What has products among its parts has one next to that of products, because a product, once cuBLASLt
  refuses it, may reserve that in the middle of a run. */
 static gemmepi_status gpi__prepare(const gpi__plan_row *row, const gemmepi_plan *plan, gemmepi_stream stream) {
-  return gpi__reserve(plan->context, stream, plan->is_beside, row->workspace(plan));
+  return gpi__reserve(plan->context, stream, plan->block_number, row->workspace(plan));
 }
 
 /* A call that plans by itself. workspace: args.workspace. */
@@ -27256,7 +27256,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
 
 /* Whether a shape of the table takes the problem. The first one takes everything, or with scales that are found the first that has
  whole vectors. */
-static int gpi__takes_shape(const gemmepi_context *context, const gpi__problem *problem,
+static int gpi__accepts_shape(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__sm90_shape *shapes, const gpi__candidate *candidate) {
   const gpi__sm90_shape *shape = &shapes[candidate->shape];
   int any = 0;
@@ -27268,7 +27268,7 @@ static int gpi__takes_shape(const gemmepi_context *context, const gpi__problem *
 
 static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate) {
   const gpi__sm90_shape *shapes = gpi__shapes_for(problem);
-  return gpi__takes_shape(context, problem, shapes, candidate)
+  return gpi__accepts_shape(context, problem, shapes, candidate)
        ? gpi__sm90_microseconds(context, problem, &shapes[candidate->shape], candidate->applied)
        : GPI__NEVER;
 }
@@ -30548,7 +30548,7 @@ typedef struct gpi__split {
   int has_product; /* 0: k is 0 */
   int bare; /* the product leaves the epilogue to the pass */
   int to_workspace; /* the bare product goes to workspace, else to D */
-  int product_takes_c; /* alpha and beta C are the product's, else the pass's */
+  int product_adds_c; /* alpha and beta C are the product's, else the pass's */
   gpi__convert converts[2]; /* of A and B */
   gpi__lt_product product;
   gpi__pass pass;
@@ -30578,8 +30578,8 @@ static gpi__view gpi__product_view(const gemmepi_context *context, const gpi__pr
   /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
   alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS) ||
       gpi__lt_leaves_c(context, problem, &view) || gpi__lt_leaves_c(context, problem, &in_workspace);
-  split->product_takes_c = c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
-  reads_aside = reads_aside || (!split->product_takes_c && c->dtype == view.dtype);
+  split->product_adds_c = c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
+  reads_aside = reads_aside || (!split->product_adds_c && c->dtype == view.dtype);
   split->to_workspace = view.dtype != dtype || reads_aside || gpi__has(problem, GEMMEPI_GATED);
   return split->to_workspace ? in_workspace : view;
 }
@@ -30627,11 +30627,11 @@ static gemmepi_status gpi__build_bare(gemmepi_context *context, const gpi__probl
     if (split->to_workspace)
       split->product_bytes =
         gpi__bytes_for(gpi__times(problem->batch, view->batch_stride), (size_t)(view->bits / 8));
-    question = gpi__lt_question_of(context, problem, split->product_takes_c ? GPI__LT_BARE : GPI__LT_BARE_ALPHA_1);
-    question.c = split->product_takes_c ? question.c : view;
+    question = gpi__lt_question_of(context, problem, split->product_adds_c ? GPI__LT_BARE : GPI__LT_BARE_ALPHA_1);
+    question.c = split->product_adds_c ? question.c : view;
     question.d = view;
     status = gpi__lt_build(&question, split->candidate, &split->product);
-    if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
+    if (status != GEMMEPI_UNSUPPORTED || !split->product_adds_c)
       break;
   }
   return status;
@@ -30708,14 +30708,14 @@ static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candid
   if (!split->bare) {
     gpi__lt_question question = gpi__lt_question_of(context, &rest, GPI__LT_WHOLE);
     status = gpi__lt_build(&question, candidate, &split->product);
-    split->product_takes_c = 1;
+    split->product_adds_c = 1;
     if (status == GEMMEPI_UNSUPPORTED)
       split->bare = 1;
   }
   if (split->bare) {
     status = gpi__build_bare_or_converted(context, problem, &view, split);
     if (!status)
-      status = gpi__build_pass(context, problem, &view, 1, split->product_takes_c, &split->pass);
+      status = gpi__build_pass(context, problem, &view, 1, split->product_adds_c, &split->pass);
   }
   if (!status && gpi__has(problem, GPI__ANY_BGRAD))
     status = gpi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
@@ -30744,7 +30744,7 @@ static gemmepi_status gpi__run_product(const gemmepi_context *context, const gpi
     call.a = places->operands[GPI__A];
   if (split->converts[GPI__B].launch.function)
     call.b = places->operands[GPI__B];
-  if (!split->product_takes_c) {
+  if (!split->product_adds_c) {
     call.alpha = 1;
     call.beta = 0;
   }
@@ -32633,7 +32633,7 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
   plan->around = (gpi__around *)gpi__new(&plan->base.context->allocator, sizeof *plan->around);
   if (!plan->around)
     return GEMMEPI_OUT_OF_MEMORY;
-  plan->base.is_beside = 1;
+  plan->base.block_number = 1;
   plan->around->problem = plan->problem;
   if (makes)
     status = gpi__try_in_registers(plan, &is_built);
@@ -33093,7 +33093,7 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
   const gpi__problem *problem = gpi__asked(plan);
   gpi__arguments arguments;
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 0};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->block_number, 0};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || gpi__writes_nothing(problem))
@@ -36707,7 +36707,7 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     return GEMMEPI_OK;
   status = gpi__check_gradient(layer, tensor, task);
   if (status || (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
-    (tensor == GPI__L_DA && layer->before && layer->before->formula)) /* take.h makes its problem */
+    (tensor == GPI__L_DA && layer->before && layer->before->formula)) /* convert.h makes its problem */
     return status;
   if (is_da && layer->before)
     gpi__go_through_before(task, &layer->before->preact, &desc);
@@ -39022,7 +39022,7 @@ static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__lay
   layer->steps = (gpi__step *)(layer + 1);
   layer->base =
     gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR, gpi__destroy_layer);
-  layer->base.is_beside = 1;
+  layer->base.block_number = 1;
   layer->task = *task;
   for (i = 0; i < GPI__LAYER_FORMULAS; i++)
     gpi__hold_formulas(context, &problems->of[i]);
@@ -39545,7 +39545,8 @@ static void gpi__point_step(const gpi__step *step, const gpi__problem *problem, 
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
   const gpi__layer_run *run, gemmepi_stream stream) {
   const gpi__problem *problem = gpi__asked(step->product);
-  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside, 0};
+  gpi__space space = {
+    run->workspace, run->workspace_size, NULL, stream, step->product->base.block_number, 0};
   gpi__arguments arguments;
   gpi__step_operands operands;
   if (gpi__writes_nothing(problem))
@@ -39677,7 +39678,7 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
   gemmepi_context *context = layer->base.context;
   gpi__layer_run run;
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 1};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->block_number, 1};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status)
@@ -41083,7 +41084,7 @@ static gemmepi_status gpi__build_network(gemmepi_context *context, const gemmepi
     return GEMMEPI_OUT_OF_MEMORY;
   }
   network->base = gpi__plan_base(context, backward ? GEMMEPI_PLAN_NETWORK_BACKWARD : GEMMEPI_PLAN_NETWORK, gpi__destroy_network);
-  network->base.is_beside = 2;
+  network->base.block_number = 2;
   memcpy(&network->task, task, sizeof *task);
   network->by_layers = context->is_host ? "it is on the host" : gpi__network_refusal(context, task);
   status = network->by_layers ? gpi__build_by_layers(desc, network)
@@ -41398,7 +41399,7 @@ typedef struct gpi__network_run {
 /* Runs a layer without a look at its pointers: the network has looked; on the host, or with the primary context current. */
 static gemmepi_status gpi__run_inner_layer(const gemmepi_plan *base, const gemmepi_linear_args *args, gemmepi_stream stream) {
   const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
-  gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->is_beside, 1};
+  gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->block_number, 1};
   gpi__layer_run run;
   run.layer = layer;
   gpi__list_layer_pointers(&layer->task, args, run.sources);
@@ -41497,7 +41498,7 @@ static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *giv
   gemmepi_context *context = network->base.context;
   gpi__network_run run;
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 1};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->block_number, 1};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status)

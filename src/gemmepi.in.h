@@ -244,7 +244,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/before_formula.h"
 #include "linear/added.h"
 #include "linear/operand_formula.h"
-#include "linear/take.h"
+#include "linear/convert.h"
 #include "linear/step.h"
 #include "linear/factors.h"
 #include "linear/backward.h"
@@ -263,7 +263,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "network/task.h"
 #include "network/layers.h"
 #include "network/kernel.h"
-#include "network/take.h"
+#include "network/convert.h"
 #include "network/plan.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "network/pointers.h"

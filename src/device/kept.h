@@ -13,7 +13,7 @@ static const char *const gpi__route_names[] = {"empty",   "lt",  "split",  "host
 struct gemmepi_plan {
     gemmepi_plan_kind kind;
     gemmepi_context *context;
-    int is_beside; /* its runs take the block next to that of products: see gpi__key_of_block */
+    int block_number; /* of the stream's block of workspace that its runs use: see gpi__key_of_block */
     long references;
     long last_used;                      /* by the context's plan_clock, under its lock */
     long generation;                     /* the context's when it began to be made */

@@ -12,8 +12,8 @@ typedef struct gpi__space {
     size_t size;
     const gpi__regions *regions; /* what workspace shares no byte with; NULL: that has been looked at */
     gemmepi_stream stream;
-    int is_beside; /* the block is that next to the products': see gpi__key_of_block */
-    int uses_all;  /* of the caller's, whatever is needed */
+    int block_number; /* of the stream's: see gpi__key_of_block */
+    int uses_all;     /* of the caller's, whatever is needed */
 } gpi__space;
 
 /* Whether the run may use what it was given, from its beginning to its end. Where nothing is written nothing is used. */
@@ -83,7 +83,7 @@ static gemmepi_status gpi__launch_on_host(gemmepi_context *context, const gpi__s
 static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__space *space, size_t needed,
                                            gpi__launcher launch, void *run) {
     gpi__block *block =
-        gpi__acquire_block(context, gpi__key_of_block(space->stream, space->is_beside), needed);
+        gpi__acquire_block(context, gpi__key_of_block(space->stream, space->block_number), needed);
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
@@ -116,7 +116,7 @@ static gemmepi_status gpi__launch_as_counted(gemmepi_context *context, const gpi
     gemmepi_status status;
     if (needed <= counted || (space->workspace && space->size >= needed))
         return gpi__launch_in(context, space, needed, launch, run);
-    status = gpi__reserve(context, space->stream, space->is_beside, needed);
+    status = gpi__reserve(context, space->stream, space->block_number, needed);
     return status ? status : gpi__launch_in_block(context, space, needed, launch, run);
 }
 

@@ -38,12 +38,12 @@ static gpi__stream_key gpi__key_of_stream(gemmepi_stream stream) {
     return key;
 }
 
-/* That of the stream's own block, or of a second one, for runs of which products are parts, or (2) of a third, of which those are. */
-static gpi__stream_key gpi__key_of_block(gemmepi_stream stream, int is_beside) {
+/* Returns the key of a stream's block: 0 is that of products, 1 of runs that products are parts of, 2 of runs that those are parts of. */
+static gpi__stream_key gpi__key_of_block(gemmepi_stream stream, int number) {
     gpi__stream_key key = gpi__key_of_stream(stream);
-    if (is_beside)
+    if (number)
         key.thread = ~key.thread; /* no thread has that number */
-    if (is_beside > 1)
+    if (number > 1)
         key.numbered_by = ~key.numbered_by;
     return key;
 }
@@ -122,8 +122,8 @@ static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_str
     return status;
 }
 
-/* is_beside: the second block, or the third. */
-static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside,
+/* block_number: as in gpi__key_of_block. */
+static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int block_number,
                                    size_t size) {
     gpi__entry entry;
     gemmepi_status status = gpi__check_stream(context, stream);
@@ -132,7 +132,7 @@ static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stre
     status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    status = gpi__reserve_entered(context, stream, gpi__key_of_block(stream, is_beside), size);
+    status = gpi__reserve_entered(context, stream, gpi__key_of_block(stream, block_number), size);
     gpi__leave_relaxed(context, &entry);
     return status;
 }

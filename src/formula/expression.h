@@ -56,7 +56,7 @@ static int gpi__parse_count(gpi__parser *p, const gpi__call *call) {
 static int gpi__parse_arguments(gpi__parser *p, gpi__call *call) {
     int has_counts = call->op == GPI__OP_PART && call->part == GPI__PART_CALL;
     int node;
-    if (gpi__take(p, ")"))
+    if (gpi__accept(p, ")"))
         return 0;
     for (;;) {
         gpi__skip_blanks(p);
@@ -69,7 +69,7 @@ static int gpi__parse_arguments(gpi__parser *p, gpi__call *call) {
         if (call->count < GPI__MOST_PARTS)
             call->args[call->count] = (int16_t)node;
         call->count++;
-        if (gpi__take(p, ")"))
+        if (gpi__accept(p, ")"))
             return 0;
         if (gpi__want(p, ",", "a comma or the ')' of the function's arguments") < 0)
             return -1;
@@ -345,7 +345,7 @@ static int gpi__primary(gpi__parser *p) {
     char room[16];
     size_t at, length;
     int node;
-    if (gpi__take(p, "(")) {
+    if (gpi__accept(p, "(")) {
         node = gpi__expression(p, 1);
         return node < 0 || gpi__want(p, ")", "a ')' or an operator") < 0 ? -1 : node;
     }
@@ -361,9 +361,9 @@ static int gpi__primary(gpi__parser *p) {
         return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
                            (int)length, p->text + at);
     p->at += length;
-    if (gpi__take(p, "["))
+    if (gpi__accept(p, "["))
         return gpi__look_up(p, at, length);
-    if (!gpi__take(p, "(")) {
+    if (!gpi__accept(p, "(")) {
         node = gpi__read_name(p, at, p->text + at, length);
         if (node >= -1)
             return node;
@@ -385,10 +385,10 @@ static int gpi__primary(gpi__parser *p) {
 static int gpi__unary(gpi__parser *p) {
     gpi__node node;
     size_t at;
-    int x, is_not = gpi__take(p, "!");
+    int x, is_not = gpi__accept(p, "!");
     if (is_not && p->text[p->at] == '=')
         p->at--, is_not = 0;
-    if (!is_not && !gpi__take(p, "-"))
+    if (!is_not && !gpi__accept(p, "-"))
         return gpi__primary(p);
     at = p->token;
     if (gpi__deeper(p) < 0)
@@ -407,7 +407,7 @@ static int gpi__next_operator(gpi__parser *p, int precedence) {
     size_t i;
     for (i = 0; i < sizeof longest_first; i++) {
         const gpi__operation_of_formula *row = gpi__operation_of(longest_first[i]);
-        if (gpi__take(p, row->name)) {
+        if (gpi__accept(p, row->name)) {
             if (row->precedence >= precedence)
                 return longest_first[i];
             p->at = p->token;
@@ -457,7 +457,7 @@ static int gpi__expression(gpi__parser *p, int precedence) {
         node = gpi__node_of(op, x, y, -1);
         x = gpi__apply(p, at, gpi__operation_of(op)->name, &node);
     }
-    if (x >= 0 && precedence == 1 && gpi__take(p, "?"))
+    if (x >= 0 && precedence == 1 && gpi__accept(p, "?"))
         x = gpi__selection(p, p->token, x);
     p->depth -= precedence == 1;
     return x;

@@ -158,7 +158,7 @@ static int gpi__begin_whole(gpi__parser *p, const gpi__assignment *target, size_
 
 /* And whether the statement ends behind its ')'. */
 static int gpi__end_whole(gpi__parser *p, size_t at, size_t length) {
-    if (!gpi__take(p, ";") && p->text[p->token])
+    if (!gpi__accept(p, ";") && p->text[p->token])
         return gpi__refuse(p, p->token, "%.*s is the whole right side of its statement", (int)length,
                            p->text + at);
     p->at = p->token;
@@ -239,7 +239,7 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
     if (gpi__begin_whole(p, target, at, length) < 0)
         return -1;
     node = gpi__expression(p, 1);
-    if (node >= 0 && gpi__take(p, ","))
+    if (node >= 0 && gpi__accept(p, ","))
         *group = gpi__parse_reduced_group(p, at, length, reduction);
     if (node < 0 || *group < 0 ||
         gpi__want(p, ")",
@@ -266,7 +266,7 @@ static int gpi__end_with_expression(gpi__parser *p) {
         return -1;
     if (reduction)
         return gpi__refuse(p, target.at, "the formula of an operand has no reductions");
-    (void)gpi__take(p, ";");
+    (void)gpi__accept(p, ";");
     if (!gpi__skip_blanks(p) || p->text[p->at])
         return gpi__refuse_token(
             p, "an operator or the end: the formula of an operand ends with its expression");
@@ -352,7 +352,7 @@ static int gpi__parse_statements(gpi__parser *p) {
             return gpi__check_all_read(p) < 0 ? -1 : gpi__check_all_assigned(p);
         if (gpi__statement(p) < 0)
             return -1;
-        if (!gpi__take(p, ";") && p->text[p->token])
+        if (!gpi__accept(p, ";") && p->text[p->token])
             return gpi__refuse_token(p, "an operator or the ';' between statements");
     }
 }

@@ -83,8 +83,8 @@ static int gpi__skip_blanks(gpi__parser *p) {
     return p->text[p->at] != '/' || p->text[p->at + 1] != '*';
 }
 
-/* Takes this sign if it is the next token. */
-static int gpi__take(gpi__parser *p, const char *sign) {
+/* Goes past this sign if it is the next token, and returns whether it is. */
+static int gpi__accept(gpi__parser *p, const char *sign) {
     size_t length = strlen(sign);
     if (!gpi__skip_blanks(p) || strncmp(p->text + p->at, sign, length) != 0)
         return 0;
@@ -125,7 +125,7 @@ static int gpi__refuse_token(gpi__parser *p, const char *wanted) {
 }
 
 static int gpi__want(gpi__parser *p, const char *sign, const char *wanted) {
-    return gpi__take(p, sign) ? 0 : gpi__refuse_token(p, wanted);
+    return gpi__accept(p, sign) ? 0 : gpi__refuse_token(p, wanted);
 }
 
 #endif

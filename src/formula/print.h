@@ -59,7 +59,7 @@ static void gpi__count_uses(gpi__printer *p) {
 }
 
 /* Whether a local's name, which ends where it has no more letters, is another's already. */
-static int gpi__is_taken(const gpi__printer *p, const char *name, size_t length) {
+static int gpi__is_in_use(const gpi__printer *p, const char *name, size_t length) {
     int i;
     if ((p->value && gpi__is_name(name, length, p->value)) || gpi__is_name(name, length, "dy") ||
         gpi__is_name(name, length, "d"))
@@ -81,7 +81,7 @@ static int gpi__is_taken(const gpi__printer *p, const char *name, size_t length)
 /* Whether a local has a name in the text that is nobody else's. */
 static int gpi__has_own_name(const gpi__printer *p, int node) {
     size_t length = p->places && p->places[node] >= 0 ? gpi__name_length(p->text + p->places[node]) : 0;
-    return length && !gpi__is_taken(p, p->text + p->places[node], length);
+    return length && !gpi__is_in_use(p, p->text + p->places[node], length);
 }
 
 static void gpi__label_nodes(gpi__printer *p) {
@@ -114,7 +114,7 @@ static void gpi__print_local(const gpi__printer *p, int node) {
     }
     do
         snprintf(name, sizeof name, "t%.*s%d", lines++, "________________", p->labels[node]);
-    while (lines < 16 && gpi__is_taken(p, name, strlen(name)));
+    while (lines < 16 && gpi__is_in_use(p, name, strlen(name)));
     gpi__append(p->out, "%s", name);
 }
 

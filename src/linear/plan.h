@@ -79,7 +79,7 @@ static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__lay
     layer->base =
         gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
                        gpi__destroy_layer);
-    layer->base.is_beside = 1;
+    layer->base.block_number = 1;
     layer->task = *task;
     for (i = 0; i < GPI__LAYER_FORMULAS; i++)
         gpi__hold_formulas(context, &problems->of[i]);

@@ -85,7 +85,8 @@ static void gpi__point_step(const gpi__step *step, const gpi__problem *problem, 
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
                                             const gpi__layer_run *run, gemmepi_stream stream) {
     const gpi__problem *problem = gpi__asked(step->product);
-    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside, 0};
+    gpi__space space = {
+        run->workspace, run->workspace_size, NULL, stream, step->product->base.block_number, 0};
     gpi__arguments arguments;
     gpi__step_operands operands;
     if (gpi__writes_nothing(problem))
@@ -222,7 +223,7 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
     gemmepi_context *context = layer->base.context;
     gpi__layer_run run;
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 1};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->block_number, 1};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status)

@@ -13,7 +13,7 @@
 
 #include "../elementwise/plan.h"
 #include "../product/run.h"
-#include "take.h"
+#include "convert.h"
 
 /* Where a pointer of a step comes from: a tensor of the layer, or a temporary. */
 enum {

@@ -222,7 +222,7 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
         return GEMMEPI_OK;
     status = gpi__check_gradient(layer, tensor, task);
     if (status || (task->goes_through >> (tensor - GPI__L_DA) & 1) ||
-        (tensor == GPI__L_DA && layer->before && layer->before->formula)) /* take.h makes its problem */
+        (tensor == GPI__L_DA && layer->before && layer->before->formula)) /* convert.h makes its problem */
         return status;
     if (is_da && layer->before)
         gpi__go_through_before(task, &layer->before->preact, &desc);

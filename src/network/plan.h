@@ -3,7 +3,7 @@
 #define GEMMEPI_NETWORK_PLAN_H
 
 #include "kernel.h"
-#include "take.h"
+#include "convert.h"
 
 typedef struct gpi__network_plan {
     gemmepi_plan base;
@@ -172,7 +172,7 @@ static gemmepi_status gpi__build_network(gemmepi_context *context, const gemmepi
     }
     network->base = gpi__plan_base(context, backward ? GEMMEPI_PLAN_NETWORK_BACKWARD : GEMMEPI_PLAN_NETWORK,
                                    gpi__destroy_network);
-    network->base.is_beside = 2;
+    network->base.block_number = 2;
     memcpy(&network->task, task, sizeof *task);
     network->by_layers = context->is_host ? "it is on the host" : gpi__network_refusal(context, task);
     status = network->by_layers ? gpi__build_by_layers(desc, network)

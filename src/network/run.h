@@ -16,7 +16,7 @@ typedef struct gpi__network_run {
 static gemmepi_status gpi__run_inner_layer(const gemmepi_plan *base, const gemmepi_linear_args *args,
                                            gemmepi_stream stream) {
     const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
-    gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->is_beside, 1};
+    gpi__space space = {args->workspace, args->workspace_size, NULL, stream, base->block_number, 1};
     gpi__layer_run run;
     run.layer = layer;
     gpi__list_layer_pointers(&layer->task, args, run.sources);
@@ -118,7 +118,7 @@ static gemmepi_status gpi__run_network(const gemmepi_plan *base, const void *giv
     gemmepi_context *context = network->base.context;
     gpi__network_run run;
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 1};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->block_number, 1};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status)

@@ -6,7 +6,7 @@
 #include "formula_arguments.h"
 
 /* Pointers and scalars as they are. row_factor: of a problem that has it, else NULL. */
-static void gpi__take_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
+static void gpi__copy_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
                                 const float *row_factor, gpi__arguments *arguments) {
     int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
     gpi__list_pointers(problem, args, arguments->pointers);
@@ -39,7 +39,7 @@ static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const 
                                                   : "operand_amax");
     if (status)
         return status;
-    gpi__take_arguments(problem, args, row_factor, arguments);
+    gpi__copy_arguments(problem, args, row_factor, arguments);
     status = gpi__check_arguments(problem, arguments, regions);
     arguments->inside = NULL;
     if (!status && has_formula)

@@ -225,7 +225,7 @@ static int gpi__is_wide_across(const gemmepi_operand *operand, int exchanged) {
            (int)operand->kind == (exchanged ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW);
 }
 
-static void gpi__take_operands(const gemmepi_matmul_desc *desc, gpi__desc_of_made *own) {
+static void gpi__copy_operands(const gemmepi_matmul_desc *desc, gpi__desc_of_made *own) {
     if (desc->operand_count)
         memcpy(own->operands, desc->operands, (size_t)desc->operand_count * sizeof own->operands[0]);
 }
@@ -253,7 +253,7 @@ static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, con
     from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
     from.d = gpi__finds_factor(desc, i) ? GEMMEPI_F32 : gpi__multiplied_dtype(desc, i);
     from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-    gpi__take_operands(desc, own);
+    gpi__copy_operands(desc, own);
     for (o = 0; o < desc->operand_count; o++) {
         if (own->operands[o].output) /* it assigns none */
             gpi__put_placeholder(&own->operands[o]);
@@ -331,7 +331,7 @@ static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, con
             return gpi__in_words_of_operand(status, i);
     }
     status = gpi__check_apart(desc, problem->made[0].formula, problem->made[1].formula);
-    gpi__take_operands(desc, own);
+    gpi__copy_operands(desc, own);
     for (o = 0; o < desc->operand_count; o++)
         if (desc->operands[o].kind >= GEMMEPI_PER_ROW && gpi__formula_with(problem, o))
             gpi__put_placeholder(&own->operands[o]);

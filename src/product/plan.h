@@ -379,7 +379,7 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
     plan->around = (gpi__around *)gpi__new(&plan->base.context->allocator, sizeof *plan->around);
     if (!plan->around)
         return GEMMEPI_OUT_OF_MEMORY;
-    plan->base.is_beside = 1;
+    plan->base.block_number = 1;
     plan->around->problem = plan->problem;
     if (makes)
         status = gpi__try_in_registers(plan, &is_built);

@@ -314,7 +314,7 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
     const gpi__problem *problem = gpi__asked(plan);
     gpi__arguments arguments;
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside, 0};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->block_number, 0};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status || gpi__writes_nothing(problem))

@@ -168,7 +168,7 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
    refuses it, may reserve that in the middle of a run. */
 static gemmepi_status gpi__prepare(const gpi__plan_row *row, const gemmepi_plan *plan,
                                    gemmepi_stream stream) {
-    return gpi__reserve(plan->context, stream, plan->is_beside, row->workspace(plan));
+    return gpi__reserve(plan->context, stream, plan->block_number, row->workspace(plan));
 }
 
 /* A call that plans by itself. workspace: args.workspace. */

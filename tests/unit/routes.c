@@ -185,7 +185,7 @@ static void cublaslt_has_no_c_whose_lines_begin_at_multiples_of_more_elements_th
                     explain_has(p.plan, "not lt: lines or items of d begin at multiples of fewer elements") !=
                         rows[i].is_taken,
                 "%d: %s", (int)i, p.details.route_name);
-            CHECK(rows[i].is_taken || !split->product_takes_c, "%d: the product takes c", (int)i);
+            CHECK(rows[i].is_taken || !split->product_adds_c, "%d: the product takes c", (int)i);
         }
         planned_end(&p);
     }

@@ -257,8 +257,8 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
 
 /* Whether a shape of the table takes the problem. The first one takes everything, or with scales that are found the first that has
    whole vectors. */
-static int gpi__takes_shape(const gemmepi_context *context, const gpi__problem *problem,
-                            const gpi__sm90_shape *shapes, const gpi__candidate *candidate) {
+static int gpi__accepts_shape(const gemmepi_context *context, const gpi__problem *problem,
+                              const gpi__sm90_shape *shapes, const gpi__candidate *candidate) {
     const gpi__sm90_shape *shape = &shapes[candidate->shape];
     int any = 0;
     while (problem->found_scale && !gpi__has_whole_vectors(problem, &shapes[any]))
@@ -271,7 +271,7 @@ static int gpi__takes_shape(const gemmepi_context *context, const gpi__problem *
 static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__problem *problem,
                                  const gpi__candidate *candidate) {
     const gpi__sm90_shape *shapes = gpi__shapes_for(problem);
-    return gpi__takes_shape(context, problem, shapes, candidate)
+    return gpi__accepts_shape(context, problem, shapes, candidate)
                ? gpi__sm90_microseconds(context, problem, &shapes[candidate->shape], candidate->applied)
                : GPI__NEVER;
 }

@@ -14,7 +14,7 @@ typedef struct gpi__split {
     int has_product;          /* 0: k is 0 */
     int bare;                 /* the product leaves the epilogue to the pass */
     int to_workspace;         /* the bare product goes to workspace, else to D */
-    int product_takes_c;      /* alpha and beta C are the product's, else the pass's */
+    int product_adds_c;       /* alpha and beta C are the product's, else the pass's */
     gpi__convert converts[2]; /* of A and B */
     gpi__lt_product product;
     gpi__pass pass;
@@ -46,8 +46,8 @@ static gpi__view gpi__product_view(const gemmepi_context *context, const gpi__pr
     /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
     alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS) ||
             gpi__lt_leaves_c(context, problem, &view) || gpi__lt_leaves_c(context, problem, &in_workspace);
-    split->product_takes_c = c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
-    reads_aside = reads_aside || (!split->product_takes_c && c->dtype == view.dtype);
+    split->product_adds_c = c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
+    reads_aside = reads_aside || (!split->product_adds_c && c->dtype == view.dtype);
     split->to_workspace = view.dtype != dtype || reads_aside || gpi__has(problem, GEMMEPI_GATED);
     return split->to_workspace ? in_workspace : view;
 }
@@ -97,11 +97,11 @@ static gemmepi_status gpi__build_bare(gemmepi_context *context, const gpi__probl
             split->product_bytes =
                 gpi__bytes_for(gpi__times(problem->batch, view->batch_stride), (size_t)(view->bits / 8));
         question = gpi__lt_question_of(context, problem,
-                                       split->product_takes_c ? GPI__LT_BARE : GPI__LT_BARE_ALPHA_1);
-        question.c = split->product_takes_c ? question.c : view;
+                                       split->product_adds_c ? GPI__LT_BARE : GPI__LT_BARE_ALPHA_1);
+        question.c = split->product_adds_c ? question.c : view;
         question.d = view;
         status = gpi__lt_build(&question, split->candidate, &split->product);
-        if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
+        if (status != GEMMEPI_UNSUPPORTED || !split->product_adds_c)
             break;
     }
     return status;
@@ -179,14 +179,14 @@ static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candid
     if (!split->bare) {
         gpi__lt_question question = gpi__lt_question_of(context, &rest, GPI__LT_WHOLE);
         status = gpi__lt_build(&question, candidate, &split->product);
-        split->product_takes_c = 1;
+        split->product_adds_c = 1;
         if (status == GEMMEPI_UNSUPPORTED)
             split->bare = 1;
     }
     if (split->bare) {
         status = gpi__build_bare_or_converted(context, problem, &view, split);
         if (!status)
-            status = gpi__build_pass(context, problem, &view, 1, split->product_takes_c, &split->pass);
+            status = gpi__build_pass(context, problem, &view, 1, split->product_adds_c, &split->pass);
     }
     if (!status && gpi__has(problem, GPI__ANY_BGRAD))
         status = gpi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
@@ -217,7 +217,7 @@ static gemmepi_status gpi__run_product(const gemmepi_context *context, const gpi
         call.a = places->operands[GPI__A];
     if (split->converts[GPI__B].launch.function)
         call.b = places->operands[GPI__B];
-    if (!split->product_takes_c) {
+    if (!split->product_adds_c) {
         call.alpha = 1;
         call.beta = 0;
     }

@@ -1,6 +1,6 @@
 /* desc to task, with the problem of the step that has the layer's formula. */
-#ifndef GEMMEPI_LINEAR_TAKE_H
-#define GEMMEPI_LINEAR_TAKE_H
+#ifndef GEMMEPI_LINEAR_CONVERT_H
+#define GEMMEPI_LINEAR_CONVERT_H
 
 #include "before.h"
 #include "operand_formula.h"

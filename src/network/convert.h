@@ -1,6 +1,6 @@
 /* desc to task: what a network's desc says by itself; its layers are checked as layers. */
-#ifndef GEMMEPI_NETWORK_TAKE_H
-#define GEMMEPI_NETWORK_TAKE_H
+#ifndef GEMMEPI_NETWORK_CONVERT_H
+#define GEMMEPI_NETWORK_CONVERT_H
 
 #include "layers.h"
 
