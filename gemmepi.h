@@ -146,7 +146,7 @@
 
 /* >>statuses */
 
-/* What every function that can fail returns. gemmepi_last_error() has the sentence. */
+/* Every function that can fail returns one. gemmepi_last_error() has the sentence. */
 #define GEMMEPI_STATUS_LIST(X)                                                                   \
     X(GEMMEPI_OK, 0, "success")                                                                  \
     X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")             \
@@ -246,8 +246,8 @@ typedef struct gemmepi_config {
 
     /* 1: cuBLASLt's results are checked where nobody has measured them (docs/routes.md has a table of chips and versions). The call that
        first plans an algorithm for an epilogue and types runs a small product of random numbers by it and by the route PLAIN, of 128 rows
-       and columns or some more: tens of milliseconds, and where its kernel is not in the cache up to a second to compile it. What is off by more
-       than the bounds of docs/numerics.md is not used, and gemmepi_plan_explain and the log say so. What was found is kept in the cache
+       and columns or some more: tens of milliseconds, and where its kernel is not in the cache up to a second to compile it. An algorithm that is off by
+       more than the bounds of docs/numerics.md is not used, and gemmepi_plan_explain and the log say so. Results of checks are kept in the cache
        folder. Where it cannot be checked, for want of memory or NVRTC say, the log warns, and the algorithm is used as documented; so it is
        while a stream is captured, until a later call plans it, and with RELAXED. 0: as documented. On the host: no effect */
     int check;
@@ -268,7 +268,7 @@ typedef enum gemmepi_dtype {
     GEMMEPI_I64 = 9, /* operands of formulas that are only read: labels, seeds; and so are all below   */
 
     /* Four bits: two elements a byte, the first in the lower half, along the axis that is contiguous in memory, on which extents, ld,
-       strides and periods are even. ld and strides count elements. Of operands of the kinds FULL and BLOCKED. */
+       strides and periods are even. ld and strides count elements. For operands of the kinds FULL and BLOCKED. */
     GEMMEPI_I4 = 10,   /* -8 to 7                                                                        */
     GEMMEPI_U4 = 11,   /* 0 to 15                                                                        */
     GEMMEPI_E2M1 = 12, /* fp4 of 2 exponent bits and 1 of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and these with a sign */
@@ -471,8 +471,8 @@ typedef uint64_t gemmepi_epilogue;
 
 /* The same of an a (b) that a formula makes in E4M3 or E5M2, for each row of op(A), each column of op(B): desc.a.scale.mode is OUTER or
    VECTOR_128 and says which scales, of what the formula makes. They stay in workspace, next to what is multiplied, and args.scale_a is NULL.
-   k runs along the contiguous axis: with ROW_MAJOR a.transposed is 0 and b.transposed 1. What is stored has a scale as an operand of the
-   formula. Not for layers. */
+   k runs along the contiguous axis: with ROW_MAJOR a.transposed is 0 and b.transposed 1. The stored a (b) has its scale, if any, as an
+   operand of the formula. Not for layers. */
 #define GEMMEPI_FIND_SCALE_A 0x2000000000000000ull
 #define GEMMEPI_FIND_SCALE_B 0x4000000000000000ull
 
@@ -844,7 +844,7 @@ typedef struct gemmepi_elementwise_args {
    the batch, where NAME has 0, too; a FULL one then accumulates as others do. That of BLOCKED operands with several rows in a block, and of what has rows
    over the batch, has its terms in workspace.
 
-   A formula may assign output operands, too, beside d or in its place, as a loss does without storing its logits:
+   A formula may assign output operands, too, next to d or in its place, as a loss does without storing its logits:
 
        lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)
 
@@ -853,19 +853,19 @@ typedef struct gemmepi_elementwise_args {
    nothing on. If the gradient reads a reduction's result, as that of row_logsumexp does, backward reads NAME where forward wrote it.
 
    Without d there is no Y: args.y and args.dy are NULL, and backward runs by blocks of rows (column-major: of columns), so that G is
-   there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
+   there for only one block. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
    scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period or block_rows above 1 (column-major:
    column, columns, a column_period, block_columns above 1), or has terms in workspace.
 
    a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
-   desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
-   multiplies it makes it again. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
+   desc.operands has their operands, too, each for the text that reads it. Each product of backward that multiplies what they
+   make makes it again: it is not kept. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
    d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. A d_NAME needs no flag: without it only operands'
    gradients are made. Sums along the axis that is contiguous need a text as
-   wide as what is stored. What is in 4 bits or I8 has no gradient: leave its flag out. In a batch a gradient that is a sum over the items of what a text
-   makes (da.batch_stride 0 with a.batch_stride 0) has those of each item in workspace. before goes with a text of b alone, and a backward without d has one block. To derive more: gemmepi_derive.
+   wide as what is stored. A matrix in 4 bits or I8 has no gradient: leave its flag out. In a batch a gradient that is a sum over the items of what a text
+   makes (da.batch_stride 0 with a.batch_stride 0) has those of each item in workspace. before goes only with a text of b, and a backward without d has one block. To derive more: gemmepi_derive.
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
@@ -1109,7 +1109,7 @@ typedef struct gemmepi_derive_desc {
 #define GEMMEPI_ACCUMULATE_DW      0x1000000000000000ull /* args.dw += dw and args.dbias += dbias; else they are overwritten */
 
 /* A layer of a network. formula replaces activation, as in gemmepi_linear_desc: text that computes d, which is as wide as v, from v.
-   It assigns d alone. operands are its inputs, without scales, and gradients d_NAME of them, which backward writes. */
+   It assigns only d. operands are its inputs, without scales, and gradients d_NAME of them, which backward writes. */
 typedef struct gemmepi_network_layer {
     int64_t width;       /* columns of its output */
     const char *formula; /* NULL: activation */
@@ -1130,8 +1130,8 @@ typedef struct gemmepi_network_layer {
 
    Between layers y_i is rounded to dtype; sums, bias and activation are in F32 or wider. Backward makes v and y_i of the hidden
    layers again, from x. With SAVED it reads what forward kept in args.saved: gemmepi_plan_info has its saved_size, which may be 0, and is
-   the same for both directions. What is in it is for a backward of the same desc, context and version alone; of flags only DX, DW, ACCUMULATE_DX
-   and ACCUMULATE_DW may differ.
+   the same for both directions. Only a backward of the same desc, context and version can read it; the flags DX, DW,
+   ACCUMULATE_DX and ACCUMULATE_DW may differ.
 
    How it runs: on a GPU, narrow networks of 16 bits, and forward of F32 with TF32, are one kernel (docs/networks.md says which; gemmepi_plan_explain, whether and why
    not). It gives a row's y and dx the same bits whatever the number of rows. Others run a layer at a time, by the plans of
@@ -1152,7 +1152,7 @@ typedef struct gemmepi_network_desc {
     int64_t x_ld, y_ld;           /* elements from one row to the next, of dx and dy, too; 0: dense */
     size_t alignment;             /* bytes that all pointers are multiples of, as in gemmepi_matmul_desc; 0: 16, also in one-shot calls */
 
-    /* What the first layer multiplies is made of x, which is called a: the text of gemmepi_linear_desc.a.formula, for instance
+    /* The first layer multiplies what this text makes of x, which is called a: the text of gemmepi_linear_desc.a.formula, for instance
        "sin(frequency * a + phase)"; its operands are those of layers[0], each for the text that reads it. NULL: x itself */
     const char *input_formula;
     gemmepi_dtype x_dtype; /* of x and dx, with input_formula; 0: dtype */
@@ -1204,8 +1204,8 @@ typedef enum gemmepi_tune_mode {
 
 /* Options of gemmepi_tune. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    /* For each problem, of timing, and as much again of compiling: later no other way is compiled or timed. What is chosen untuned and the
-       best of each route and kernel by estimate are compiled and timed first, whatever that takes. 0: all are */
+    /* For each problem, of timing, and as much again of compiling: later no other way is compiled or timed. The way that is chosen untuned and
+       the best of each route and kernel by estimate are compiled and timed first, however long that is. 0: all are */
     double milliseconds;
     size_t memory; /* bytes of tensors at most; 0: 2 GiB. One set of tensors is always allocated */
     int again;     /* 1: also problems that have an answer, which stays where nothing is faster */
@@ -1667,14 +1667,14 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    formula that will run in F64 set F64 in desc. New operands have the kind and width of what they belong to, dtype 0 (gradients of
    FULL inputs without a tensor: the input's), no tensor, and strides of 0.
    Widths count from the n of the derived formula. Where the gradient is the epilogue of the product that makes dy, dy is that product's n, and
-   is left out like the value otherwise. Of the text of an operand widths count from what is multiplied, as in the product's desc. The names of new operands belong to the library and are valid until this thread's next call; those that
+   is left out like the value otherwise. With the text of an operand widths count from what is multiplied, as in the product's desc. The names of new operands belong to the library and are valid until this thread's next call; those that
    desc has in that call stay valid. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
 /* Stores numbers in fewer bits, by scales that are given or found: gemmepi_pack_desc has the formula. On the host, in double.
        pack.rows = n, pack.columns = k, pack.source = weights, pack.packed = w, pack.dtype = GEMMEPI_U4;
        pack.block_rows = 1, pack.block_columns = 128, pack.scale = scales, pack.zero = zeros, pack.find = 1;
-   What is written overlaps nothing. Errors: INVALID_ARGUMENT, MISALIGNED. */
+   Outputs overlap nothing. Errors: INVALID_ARGUMENT, MISALIGNED. */
 GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc);
 
 #endif
@@ -1697,8 +1697,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 
 /* Times the ways to run each problem on this GPU: what plans choose untuned, the best of each route and of each of our kernels by estimate,
    then up to 32 tiles and divisions of k in all, those whose estimate is near the least, and the first 16 algorithms that cuBLASLt offers.
-   A formula is timed inside kernels and as a pass behind products, a grouped product with groups of one size. Of a layer its products are
-   timed, and element-wise operations have one way.
+   A formula is timed inside kernels and as a pass behind products, a grouped product with groups of one size. A layer has its
+   products timed, and element-wise operations have one way.
    Later plans and one-shot calls use the fastest; existing plans stay as they are. The way that is chosen untuned is timed twice, by turns with
    the others, and stays unless another is faster by more than these two timings differ, and by 1 percent. So tuning makes nothing slower
    than the noise; the log warns where that is more than 3 percent. With options->again the older answer has its place, and stays
@@ -1735,8 +1735,8 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
    A kernel in a bundle is known by its source text and the compute capability of the GPU that it was made on, whatever NVRTC
    compiled it. A kernel of a bundle is neither searched on disk nor compiled, and NVRTC is not looked for.
    A bundle is code: it runs on the GPU and can reach all of the process's memory there. Load only bundles that you made, or got from
-   somebody you trust. What is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one of
-   more than 1 GiB. On the host bundles are checked and kept for a save. None of these calls waits for the device or calls CUDA: call
+   somebody you trust. A file that is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one
+   of more than 1 GiB. On the host bundles are checked and kept for a save. None of these calls waits for the device or calls CUDA: call
    them at any time, even while streams are being captured. docs/shipping.md says how to make a bundle. */
 
 /* Writes a bundle to a file and replaces an older file or link, which stays as it is if anything fails. Anything else

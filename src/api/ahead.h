@@ -31,8 +31,8 @@ typedef enum gemmepi_tune_mode {
 
 /* Options of gemmepi_tune. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    /* For each problem, of timing, and as much again of compiling: later no other way is compiled or timed. What is chosen untuned and the
-       best of each route and kernel by estimate are compiled and timed first, whatever that takes. 0: all are */
+    /* For each problem, of timing, and as much again of compiling: later no other way is compiled or timed. The way that is chosen untuned and
+       the best of each route and kernel by estimate are compiled and timed first, however long that is. 0: all are */
     double milliseconds;
     size_t memory; /* bytes of tensors at most; 0: 2 GiB. One set of tensors is always allocated */
     int again;     /* 1: also problems that have an answer, which stays where nothing is faster */

@@ -382,14 +382,14 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    formula that will run in F64 set F64 in desc. New operands have the kind and width of what they belong to, dtype 0 (gradients of
    FULL inputs without a tensor: the input's), no tensor, and strides of 0.
    Widths count from the n of the derived formula. Where the gradient is the epilogue of the product that makes dy, dy is that product's n, and
-   is left out like the value otherwise. Of the text of an operand widths count from what is multiplied, as in the product's desc. The names of new operands belong to the library and are valid until this thread's next call; those that
+   is left out like the value otherwise. With the text of an operand widths count from what is multiplied, as in the product's desc. The names of new operands belong to the library and are valid until this thread's next call; those that
    desc has in that call stay valid. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
 /* Stores numbers in fewer bits, by scales that are given or found: gemmepi_pack_desc has the formula. On the host, in double.
        pack.rows = n, pack.columns = k, pack.source = weights, pack.packed = w, pack.dtype = GEMMEPI_U4;
        pack.block_rows = 1, pack.block_columns = 128, pack.scale = scales, pack.zero = zeros, pack.find = 1;
-   What is written overlaps nothing. Errors: INVALID_ARGUMENT, MISALIGNED. */
+   Outputs overlap nothing. Errors: INVALID_ARGUMENT, MISALIGNED. */
 GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc);
 
 #endif
@@ -412,8 +412,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 
 /* Times the ways to run each problem on this GPU: what plans choose untuned, the best of each route and of each of our kernels by estimate,
    then up to 32 tiles and divisions of k in all, those whose estimate is near the least, and the first 16 algorithms that cuBLASLt offers.
-   A formula is timed inside kernels and as a pass behind products, a grouped product with groups of one size. Of a layer its products are
-   timed, and element-wise operations have one way.
+   A formula is timed inside kernels and as a pass behind products, a grouped product with groups of one size. A layer has its
+   products timed, and element-wise operations have one way.
    Later plans and one-shot calls use the fastest; existing plans stay as they are. The way that is chosen untuned is timed twice, by turns with
    the others, and stays unless another is faster by more than these two timings differ, and by 1 percent. So tuning makes nothing slower
    than the noise; the log warns where that is more than 3 percent. With options->again the older answer has its place, and stays
@@ -450,8 +450,8 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
    A kernel in a bundle is known by its source text and the compute capability of the GPU that it was made on, whatever NVRTC
    compiled it. A kernel of a bundle is neither searched on disk nor compiled, and NVRTC is not looked for.
    A bundle is code: it runs on the GPU and can reach all of the process's memory there. Load only bundles that you made, or got from
-   somebody you trust. What is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one of
-   more than 1 GiB. On the host bundles are checked and kept for a save. None of these calls waits for the device or calls CUDA: call
+   somebody you trust. A file that is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one
+   of more than 1 GiB. On the host bundles are checked and kept for a save. None of these calls waits for the device or calls CUDA: call
    them at any time, even while streams are being captured. docs/shipping.md says how to make a bundle. */
 
 /* Writes a bundle to a file and replaces an older file or link, which stays as it is if anything fails. Anything else

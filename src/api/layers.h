@@ -76,7 +76,7 @@
    the batch, where NAME has 0, too; a FULL one then accumulates as others do. That of BLOCKED operands with several rows in a block, and of what has rows
    over the batch, has its terms in workspace.
 
-   A formula may assign output operands, too, beside d or in its place, as a loss does without storing its logits:
+   A formula may assign output operands, too, next to d or in its place, as a loss does without storing its logits:
 
        lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)
 
@@ -85,19 +85,19 @@
    nothing on. If the gradient reads a reduction's result, as that of row_logsumexp does, backward reads NAME where forward wrote it.
 
    Without d there is no Y: args.y and args.dy are NULL, and backward runs by blocks of rows (column-major: of columns), so that G is
-   there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
+   there for only one block. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
    scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period or block_rows above 1 (column-major:
    column, columns, a column_period, block_columns above 1), or has terms in workspace.
 
    a.formula and b.formula make what is multiplied of what is stored, as in a product: P = op(A) op(B) + bias of what they make, and
-   desc.operands has their operands, too, each for the text that reads it. What they make is not kept: each product of backward that
-   multiplies it makes it again. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
+   desc.operands has their operands, too, each for the text that reads it. Each product of backward that multiplies what they
+   make makes it again: it is not kept. DA then is the gradient of a as it is stored, through its text's gradient, in the product that makes it, and operands
    d_NAME are those of what that text reads, as of desc.formula's; the same of DB and b. A d_NAME needs no flag: without it only operands'
    gradients are made. Sums along the axis that is contiguous need a text as
-   wide as what is stored. What is in 4 bits or I8 has no gradient: leave its flag out. In a batch a gradient that is a sum over the items of what a text
-   makes (da.batch_stride 0 with a.batch_stride 0) has those of each item in workspace. before goes with a text of b alone, and a backward without d has one block. To derive more: gemmepi_derive.
+   wide as what is stored. A matrix in 4 bits or I8 has no gradient: leave its flag out. In a batch a gradient that is a sum over the items of what a text
+   makes (da.batch_stride 0 with a.batch_stride 0) has those of each item in workspace. before goes only with a text of b, and a backward without d has one block. To derive more: gemmepi_derive.
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are

@@ -15,7 +15,7 @@
 #define GEMMEPI_ACCUMULATE_DW      0x1000000000000000ull /* args.dw += dw and args.dbias += dbias; else they are overwritten */
 
 /* A layer of a network. formula replaces activation, as in gemmepi_linear_desc: text that computes d, which is as wide as v, from v.
-   It assigns d alone. operands are its inputs, without scales, and gradients d_NAME of them, which backward writes. */
+   It assigns only d. operands are its inputs, without scales, and gradients d_NAME of them, which backward writes. */
 typedef struct gemmepi_network_layer {
     int64_t width;       /* columns of its output */
     const char *formula; /* NULL: activation */
@@ -36,8 +36,8 @@ typedef struct gemmepi_network_layer {
 
    Between layers y_i is rounded to dtype; sums, bias and activation are in F32 or wider. Backward makes v and y_i of the hidden
    layers again, from x. With SAVED it reads what forward kept in args.saved: gemmepi_plan_info has its saved_size, which may be 0, and is
-   the same for both directions. What is in it is for a backward of the same desc, context and version alone; of flags only DX, DW, ACCUMULATE_DX
-   and ACCUMULATE_DW may differ.
+   the same for both directions. Only a backward of the same desc, context and version can read it; the flags DX, DW,
+   ACCUMULATE_DX and ACCUMULATE_DW may differ.
 
    How it runs: on a GPU, narrow networks of 16 bits, and forward of F32 with TF32, are one kernel (docs/networks.md says which; gemmepi_plan_explain, whether and why
    not). It gives a row's y and dx the same bits whatever the number of rows. Others run a layer at a time, by the plans of
@@ -58,7 +58,7 @@ typedef struct gemmepi_network_desc {
     int64_t x_ld, y_ld;           /* elements from one row to the next, of dx and dy, too; 0: dense */
     size_t alignment;             /* bytes that all pointers are multiples of, as in gemmepi_matmul_desc; 0: 16, also in one-shot calls */
 
-    /* What the first layer multiplies is made of x, which is called a: the text of gemmepi_linear_desc.a.formula, for instance
+    /* The first layer multiplies what this text makes of x, which is called a: the text of gemmepi_linear_desc.a.formula, for instance
        "sin(frequency * a + phase)"; its operands are those of layers[0], each for the text that reads it. NULL: x itself */
     const char *input_formula;
     gemmepi_dtype x_dtype; /* of x and dx, with input_formula; 0: dtype */

@@ -17,7 +17,7 @@ typedef enum gemmepi_dtype {
     GEMMEPI_I64 = 9, /* operands of formulas that are only read: labels, seeds; and so are all below   */
 
     /* Four bits: two elements a byte, the first in the lower half, along the axis that is contiguous in memory, on which extents, ld,
-       strides and periods are even. ld and strides count elements. Of operands of the kinds FULL and BLOCKED. */
+       strides and periods are even. ld and strides count elements. For operands of the kinds FULL and BLOCKED. */
     GEMMEPI_I4 = 10,   /* -8 to 7                                                                        */
     GEMMEPI_U4 = 11,   /* 0 to 15                                                                        */
     GEMMEPI_E2M1 = 12, /* fp4 of 2 exponent bits and 1 of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and these with a sign */
@@ -220,8 +220,8 @@ typedef uint64_t gemmepi_epilogue;
 
 /* The same of an a (b) that a formula makes in E4M3 or E5M2, for each row of op(A), each column of op(B): desc.a.scale.mode is OUTER or
    VECTOR_128 and says which scales, of what the formula makes. They stay in workspace, next to what is multiplied, and args.scale_a is NULL.
-   k runs along the contiguous axis: with ROW_MAJOR a.transposed is 0 and b.transposed 1. What is stored has a scale as an operand of the
-   formula. Not for layers. */
+   k runs along the contiguous axis: with ROW_MAJOR a.transposed is 0 and b.transposed 1. The stored a (b) has its scale, if any, as an
+   operand of the formula. Not for layers. */
 #define GEMMEPI_FIND_SCALE_A 0x2000000000000000ull
 #define GEMMEPI_FIND_SCALE_B 0x4000000000000000ull
 

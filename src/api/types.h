@@ -25,7 +25,7 @@
 
 /* >>statuses */
 
-/* What every function that can fail returns. gemmepi_last_error() has the sentence. */
+/* Every function that can fail returns one. gemmepi_last_error() has the sentence. */
 #define GEMMEPI_STATUS_LIST(X)                                                                   \
     X(GEMMEPI_OK, 0, "success")                                                                  \
     X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")             \
@@ -125,8 +125,8 @@ typedef struct gemmepi_config {
 
     /* 1: cuBLASLt's results are checked where nobody has measured them (docs/routes.md has a table of chips and versions). The call that
        first plans an algorithm for an epilogue and types runs a small product of random numbers by it and by the route PLAIN, of 128 rows
-       and columns or some more: tens of milliseconds, and where its kernel is not in the cache up to a second to compile it. What is off by more
-       than the bounds of docs/numerics.md is not used, and gemmepi_plan_explain and the log say so. What was found is kept in the cache
+       and columns or some more: tens of milliseconds, and where its kernel is not in the cache up to a second to compile it. An algorithm that is off by
+       more than the bounds of docs/numerics.md is not used, and gemmepi_plan_explain and the log say so. Results of checks are kept in the cache
        folder. Where it cannot be checked, for want of memory or NVRTC say, the log warns, and the algorithm is used as documented; so it is
        while a stream is captured, until a later call plans it, and with RELAXED. 0: as documented. On the host: no effect */
     int check;
