@@ -108,10 +108,13 @@ static void gpi__to_row_of_d(const gpi__problem *problem, gpi__arguments *argume
 
 /* >>groups */
 
-/* The largest |v| of all groups: a product leaves that of its own. */
-typedef struct gpi__host_largest {
-    double most[2]; /* of D and AUX */
-} gpi__host_largest;
+typedef struct gpi__host_groups {
+    const gpi__problem *problem;
+    const gpi__arguments *arguments;
+    const gpi__group_lists *lists;
+    const gemmepi_allocator *allocator;
+    double amax[2]; /* of all groups' D and AUX: a product leaves that of its own */
+} gpi__host_groups;
 
 /* The rows of a formula that a group has. */
 static gemmepi_status gpi__host_rows_of(const gpi__problem *problem, const gpi__arguments *arguments,
@@ -126,8 +129,8 @@ static gemmepi_status gpi__host_rows_of(const gpi__problem *problem, const gpi__
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__host_product_of(const gpi__problem *problem, gpi__arguments *arguments,
-                                           const gemmepi_allocator *allocator, gpi__host_largest *amax) {
+static gemmepi_status gpi__host_product_of(gpi__host_groups *groups, const gpi__problem *problem,
+                                           gpi__arguments *arguments) {
     gemmepi_status status;
     double found[2] = {0, 0};
     int i;
@@ -138,10 +141,10 @@ static gemmepi_status gpi__host_product_of(const gpi__problem *problem, gpi__arg
         for (i = 0; i < 2; i++)
             if (own.views[GPI__AMAX_D + i].dtype)
                 own.views[GPI__AMAX_D + i].dtype = GEMMEPI_F64;
-        status = gpi__host_rows_of(&own, arguments, allocator);
+        status = gpi__host_rows_of(&own, arguments, groups->allocator);
     }
     for (i = 0; i < 2; i++)
-        gpi__host_amax(&amax->most[i], 1, &found[i]);
+        gpi__host_amax(&groups->amax[i], 1, &found[i]);
     return status;
 }
 
@@ -163,27 +166,26 @@ static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *
     arguments->operands = operands;
 }
 
-static gemmepi_status gpi__host_group_of_rows(const gpi__problem *problem, const gpi__arguments *arguments,
-                                              const gpi__group_lists *lists, int group, int64_t first,
-                                              int64_t end, const gemmepi_allocator *allocator,
-                                              gpi__host_largest *amax) {
-    const int32_t *from = lists->lists[GPI__FAULT_A], *to = lists->lists[GPI__FAULT_D];
-    int alone = from || to || problem->views[GPI__A].scale == GEMMEPI_SCALE_BLOCK_128;
-    gpi__problem one = gpi__problem_of_group(problem, alone ? 1 : end - first);
+static gemmepi_status gpi__host_group_of_rows(gpi__host_groups *groups, int group, int64_t first,
+                                              int64_t end) {
+    const gpi__problem *problem = groups->problem;
+    const int32_t *from = groups->lists->lists[GPI__FAULT_A], *to = groups->lists->lists[GPI__FAULT_D];
+    int row_by_row = from || to || problem->views[GPI__A].scale == GEMMEPI_SCALE_BLOCK_128;
+    gpi__problem one = gpi__problem_of_group(problem, row_by_row ? 1 : end - first);
     gemmepi_status status = GEMMEPI_OK;
     for (; first < end && !status; first += one.m) {
-        gpi__arguments own = gpi__arguments_of_group(problem, arguments, group);
+        gpi__arguments own = gpi__arguments_of_group(problem, groups->arguments, group);
         void *operands[GPI__FORMULA_OPERANDS];
         if (GPI__FORMULA(problem))
             gpi__operands_of_group(problem, &own, group, to ? to[first] : first, operands);
         gpi__to_row_of_a(problem, &own, from ? from[first] : first);
         gpi__to_row_of_d(problem, &own, to ? to[first] : first);
-        status = gpi__host_product_of(&one, &own, allocator, amax);
+        status = gpi__host_product_of(groups, &one, &own);
     }
     return status;
 }
 
-/* Rows of A or B that an index says, side by side. */
+/* Rows of A or B that an index says, next to each other. */
 static void gpi__host_gather(const gpi__view *view, const void *from, const int32_t *index, int64_t rows,
                              char *to) {
     size_t size = (size_t)(view->bits / 8), line = (size_t)view->length * size;
@@ -192,10 +194,10 @@ static void gpi__host_gather(const gpi__view *view, const void *from, const int3
         memcpy(to + (size_t)i * line, (const char *)from + (size_t)index[i] * (size_t)view->ld * size, line);
 }
 
-/* The part of k of one operand: where it lies, or gathered to memory that is the caller's to free. */
-static gemmepi_status gpi__host_part_of_k(gpi__problem *one, gpi__arguments *own, int operand,
-                                          const int32_t *index, int64_t first,
-                                          const gemmepi_allocator *allocator, char **copy) {
+/* The part of k of one operand: where it is, or gathered to memory that is the caller's to free. */
+static gemmepi_status gpi__host_part_of_k(const gpi__host_groups *groups, gpi__problem *one,
+                                          gpi__arguments *own, int operand, int64_t first, char **copy) {
+    const int32_t *index = groups->lists->lists[GPI__FAULT_A + operand];
     gpi__view *view = &one->views[operand];
     int along_k = (view->transposed != 0) == (operand == GPI__B);
     *copy = NULL;
@@ -203,7 +205,7 @@ static gemmepi_status gpi__host_part_of_k(gpi__problem *one, gpi__arguments *own
         gpi__advance(own, one, operand, along_k ? first : first * view->ld);
         return GEMMEPI_OK;
     }
-    *copy = (char *)gpi__new(allocator, (size_t)(one->k * view->length * view->bits / 8) + 1);
+    *copy = (char *)gpi__new(groups->allocator, (size_t)(one->k * view->length * view->bits / 8) + 1);
     if (!*copy)
         return GEMMEPI_OUT_OF_MEMORY;
     gpi__host_gather(view, own->pointers[operand], index + first, one->k, *copy);
@@ -212,43 +214,39 @@ static gemmepi_status gpi__host_part_of_k(gpi__problem *one, gpi__arguments *own
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__host_group_of_k(const gpi__problem *problem, const gpi__arguments *arguments,
-                                           const gpi__group_lists *lists, int group, int64_t first,
-                                           int64_t end, const gemmepi_allocator *allocator,
-                                           gpi__host_largest *amax) {
-    gpi__problem one = gpi__problem_of_group(problem, end - first);
-    gpi__arguments own = gpi__arguments_of_group(problem, arguments, group);
+static gemmepi_status gpi__host_group_of_k(gpi__host_groups *groups, int group, int64_t first, int64_t end) {
+    gpi__problem one = gpi__problem_of_group(groups->problem, end - first);
+    gpi__arguments own = gpi__arguments_of_group(groups->problem, groups->arguments, group);
     char *copies[2] = {NULL, NULL};
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < 2 && !status; i++)
-        status =
-            gpi__host_part_of_k(&one, &own, i, lists->lists[GPI__FAULT_A + i], first, allocator, &copies[i]);
+        status = gpi__host_part_of_k(groups, &one, &own, i, first, &copies[i]);
     if (!status)
-        status = gpi__host_product_of(&one, &own, allocator, amax);
+        status = gpi__host_product_of(groups, &one, &own);
     for (i = 0; i < 2; i++)
-        gpi__delete(allocator, copies[i]);
+        gpi__delete(groups->allocator, copies[i]);
     return status;
 }
 
 static gemmepi_status gpi__host_grouped(const gpi__problem *problem, const gpi__arguments *arguments,
                                         const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
     gemmepi_status status = gpi__host_check_lists(problem, lists, allocator);
-    gpi__host_largest amax = {{0, 0}};
+    gpi__host_groups groups = {problem, arguments, lists, allocator, {0, 0}};
     int64_t first = 0;
     int group;
     for (group = 0; group < problem->grouping.groups && !status; group++) {
         int64_t end = lists->lists[GPI__FAULT_ENDS][group];
         if (problem->grouping.is_of_k)
-            status = gpi__host_group_of_k(problem, arguments, lists, group, first, end, allocator, &amax);
+            status = gpi__host_group_of_k(&groups, group, first, end);
         else
-            status = gpi__host_group_of_rows(problem, arguments, lists, group, first, end, allocator, &amax);
+            status = gpi__host_group_of_rows(&groups, group, first, end);
         first = end;
     }
     if (status || gpi__is_empty(problem))
         return status;
-    gpi__host_store_amax(problem, arguments, GPI__AMAX_D, amax.most[0]);
-    gpi__host_store_amax(problem, arguments, GPI__AMAX_AUX, amax.most[1]);
+    gpi__host_store_amax(problem, arguments, GPI__AMAX_D, groups.amax[0]);
+    gpi__host_store_amax(problem, arguments, GPI__AMAX_AUX, groups.amax[1]);
     return GEMMEPI_OK;
 }
 
