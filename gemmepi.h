@@ -36930,38 +36930,7 @@ static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemme
     folded->has_parameter ? folded->activation_parameter : gpi__default_parameter(folded->activation);
   return status;
 }
-/* What the formula of a layer becomes, a graph: forward the caller's, to which bias and P are added, backward the gradient of it, of the
- product that makes P anew, or of none: then P and dY are operands. What the caller lists as operands stays in its places, and
- what the layer adds stands behind. */
-
-typedef struct gpi__layers_made {
-  int is_given; /* 0: nothing is made, and nothing else counts */
-  gpi__problem problem; /* whose made is the layer's, folded, with a reference for each formula */
-  gpi__desc_of_made own; /* in the caller's order */
-} gpi__layers_made;
-
-/* What a layer's formulas are made of. */
-typedef struct gpi__layers_wish {
-  gemmepi_context *context;
-  const gemmepi_linear_desc *desc; /* the caller's */
-  const gemmepi_linear_desc *callers; /* in the caller's order, defaults filled in */
-  const gemmepi_linear_desc *folded; /* and row-major; of these two a and b are what is multiplied */
-  const gpi__layers_made *made;
-  size_t alignment;
-} gpi__layers_wish;
-
-typedef struct gpi__draft {
-  const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
-  const gpi__layer_task *task;
-  int through; /* GPI__L_DA or GPI__L_DB: the gradient is that of its product, whose value is dY; 0: it is G */
-  gpi__derivation
-    said; /* what the caller's text says, and backward its gradients; desc is the next formula's */
-  int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
-  char names[4][GPI__FORMULA_NAME + 4];
-  int name_count;
-} gpi__draft;
-
-/* >>the caller's operands */
+/* The operands that the caller of a layer lists for its formula, each checked, and what they are in backward. */
 
 /* For sentences. */
 static const char *gpi__kind_name(gemmepi_operand_kind kind) {
@@ -37142,6 +37111,36 @@ static gemmepi_operand gpi__operand_of_backward(const gpi__graph *graph, const g
     operand.dtype = GEMMEPI_BF16;
   return operand;
 }
+/* What the formula of a layer becomes, a graph: forward the caller's, to which bias and P are added, backward the gradient of it, of the
+ product that makes P again, or of none: then P and dY are operands. The caller's operands keep their places, and those that
+ the layer adds follow. */
+
+typedef struct gpi__layers_made {
+  int is_given; /* 0: nothing is made, and nothing else counts */
+  gpi__problem problem; /* whose made is the layer's, folded, with a reference for each formula */
+  gpi__desc_of_made own; /* in the caller's order */
+} gpi__layers_made;
+
+/* What a layer's formulas are made of. */
+typedef struct gpi__layers_wish {
+  gemmepi_context *context;
+  const gemmepi_linear_desc *desc; /* the caller's */
+  const gemmepi_linear_desc *callers; /* in the caller's order, defaults filled in */
+  const gemmepi_linear_desc *folded; /* and row-major; of these two a and b are what is multiplied */
+  const gpi__layers_made *made;
+  size_t alignment;
+} gpi__layers_wish;
+
+typedef struct gpi__draft {
+  const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
+  const gpi__layer_task *task;
+  int through; /* GPI__L_DA or GPI__L_DB: the gradient is that of its product, whose value is dY; 0: it is G */
+  gpi__derivation
+    said; /* what the caller's text says, and backward its gradients; desc is the next formula's */
+  int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
+  char names[4][GPI__FORMULA_NAME + 4];
+  int name_count;
+} gpi__draft;
 
 /* >>what is added up behind */
 

@@ -240,6 +240,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/matrices.h"
 #include "linear/tensors.h"
 #include "linear/before.h"
+#include "linear/operands.h"
 #include "linear/formula.h"
 #include "linear/before_formula.h"
 #include "linear/added.h"
