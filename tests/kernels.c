@@ -92,7 +92,6 @@ static const family network_backward_wgmma = {"network_backward_wgmma", "network
 static const family network_backward = {"network_backward", "network_backward.cu", 80, NULL, 0};
 static const family network_backward_turing = {"network_backward_turing", "network_backward.cu", 0, "sm_75",
                                                75};
-static const family network_sums = {"network_sums", "network_sums.cu", 80, NULL, 0};
 
 /* One cubin. */
 typedef struct kernel {
@@ -391,31 +390,33 @@ static void add_reduce(const gpi__addends *addends, int lanes) {
     append_dtype(&text, addends->out_dtype);
     if (addends->scale)
         gpi__append(&text, "_scale_%d", addends->scale);
-    gpi__append(&text, "%s%s%s%s_%d_lanes", addends->of_rows ? "_rows" : "",
-                addends->grouped ? "_groups" : "", addends->gathered ? "_gathered" : "",
-                addends->accumulate ? "_accumulate" : "", lanes);
+    gpi__append(&text, "%s%s%s%s%s_%d_lanes", addends->of_network ? "_network" : "",
+                addends->of_rows ? "_rows" : "", addends->grouped ? "_groups" : "",
+                addends->gathered ? "_gathered" : "", addends->accumulate ? "_accumulate" : "", lanes);
     gpi__reduce_prologue(addends, lanes, prologue, sizeof prologue);
     add(&reduce, name, prologue);
 }
 
-/* What is summed, and into what: of rows, columns and groups. */
+/* What is summed, and into what: of rows, columns, groups and networks. */
 static void add_reduces(void) {
     static const struct {
         gpi__addends addends;
         int lanes;
-    } rows[] = {{{1, 1, GEMMEPI_F32, 0, GEMMEPI_BF16, 1, 0, 0}, 4},
-                {{0, 1, GEMMEPI_F32, 0, GEMMEPI_F32, 0, 0, 0}, 8},
-                {{0, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1, 0, 0}, 32},
-                {{0, 1, GEMMEPI_F64, 0, GEMMEPI_F64, 1, 0, 0}, 32},
-                {{1, 1, GEMMEPI_F16, 0, GEMMEPI_F16, 0, 0, 0}, 128},
-                {{1, 1, GEMMEPI_BF16, 0, GEMMEPI_F32, 0, 0, 0}, 32},
-                {{0, 1, GEMMEPI_F64, 0, GEMMEPI_I32, 1, 0, 0}, 8},
-                {{1, 1, GEMMEPI_I8, 0, GEMMEPI_F64, 0, 0, 0}, 8},
-                {{0, 1, GEMMEPI_I8, GEMMEPI_SCALE_TENSOR, GEMMEPI_F32, 0, 0, 0}, 32},
-                {{1, 1, GEMMEPI_E5M2, GEMMEPI_SCALE_OUTER, GEMMEPI_F16, 1, 0, 0}, 64},
-                {{1, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_F64, 0, 0, 0}, 16},
-                {{0, 1, GEMMEPI_BF16, 0, GEMMEPI_BF16, 1, 1, 0}, 32},
-                {{0, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_F32, 0, 1, 1}, 32}};
+    } rows[] = {{{1, 1, GEMMEPI_F32, 0, GEMMEPI_BF16, 1, 0, 0, 0}, 4},
+                {{0, 1, GEMMEPI_F32, 0, GEMMEPI_F32, 0, 0, 0, 0}, 8},
+                {{0, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1, 0, 0, 0}, 32},
+                {{0, 1, GEMMEPI_F64, 0, GEMMEPI_F64, 1, 0, 0, 0}, 32},
+                {{1, 1, GEMMEPI_F16, 0, GEMMEPI_F16, 0, 0, 0, 0}, 128},
+                {{1, 1, GEMMEPI_BF16, 0, GEMMEPI_F32, 0, 0, 0, 0}, 32},
+                {{0, 1, GEMMEPI_F64, 0, GEMMEPI_I32, 1, 0, 0, 0}, 8},
+                {{1, 1, GEMMEPI_I8, 0, GEMMEPI_F64, 0, 0, 0, 0}, 8},
+                {{0, 1, GEMMEPI_I8, GEMMEPI_SCALE_TENSOR, GEMMEPI_F32, 0, 0, 0, 0}, 32},
+                {{1, 1, GEMMEPI_E5M2, GEMMEPI_SCALE_OUTER, GEMMEPI_F16, 1, 0, 0, 0}, 64},
+                {{1, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_F64, 0, 0, 0, 0}, 16},
+                {{0, 1, GEMMEPI_BF16, 0, GEMMEPI_BF16, 1, 1, 0, 0}, 16},
+                {{0, 1, GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_F32, 0, 1, 1, 0}, 32},
+                {{0, 1, GEMMEPI_F32, 0, GEMMEPI_BF16, 1, 0, 0, 1}, 32},
+                {{0, 1, GEMMEPI_F32, 0, GEMMEPI_F32, 0, 0, 0, 1}, 8}};
     size_t i;
     for (i = 0; i < GPI__COUNT(rows); i++)
         add_reduce(&rows[i].addends, rows[i].lanes);
@@ -2798,7 +2799,7 @@ static void add_network(const struct network_row *row, int backward) {
     is_few = gpi__has_few_rows(&task);
     if (!backward ||
         (row->dtype != GEMMEPI_F32 && gpi__registers_of_backward(&task, 80) <= GPI__REGISTERS_OF_THREAD)) {
-        gpi__network_prologue(&text, &task, 80, 1);
+        gpi__network_prologue(&text, &task, 80);
         add(backward ? &network_backward : is_few ? &network_few : &network, row->name, prologue);
         if (row->dtype == GEMMEPI_F16)
             add(backward ? &network_backward_turing
@@ -2809,13 +2810,8 @@ static void add_network(const struct network_row *row, int backward) {
     if (gpi__network_shape_of(&task, 90).wgmma &&
         (!backward || gpi__registers_of_backward(&task, 90) <= GPI__REGISTERS_OF_THREAD)) {
         text = gpi__text_in(prologue, sizeof prologue);
-        gpi__network_prologue(&text, &task, 90, 1);
+        gpi__network_prologue(&text, &task, 90);
         add(backward ? &network_backward_wgmma : &network_wgmma, row->name, prologue);
-    }
-    if (backward && row->dtype != GEMMEPI_F32) {
-        text = gpi__text_in(prologue, sizeof prologue);
-        gpi__network_prologue(&text, &task, 80, 0);
-        add(&network_sums, row->name, prologue);
     }
     if (row->text) {
         gemmepi_allocator allocator = gpi__default_allocator();

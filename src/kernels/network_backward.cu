@@ -1,5 +1,5 @@
 // The gradients of a network in one launch: its layers once more, then back through them, and, with NETWORK_DW, the sums over all of a block's rows of
-// the gradients of weights and bias, which network_sums.cu adds up.
+// the gradients of weights and bias, which reduce.cu adds up.
 //
 // Each warp has rows of its own. What it makes of them, a layer's input and G, the gradient of its sums, goes to shared memory, in blocks of 512 bytes as
 // the weights do: 16 rows, 16 columns, the registers of a fragment one after another. There each warp reads all rows of the block's

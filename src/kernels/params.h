@@ -153,7 +153,11 @@ typedef struct gpi__reduce_params {
     long long results, terms;
     long long parts;      /* into which an item's terms are divided, */
     long long part_terms; /* so many each */
-    GPI__GROUPS           /* index_a: of x */
+    gpi__kernel_groups groups; /* index_a: of x */
+#if !defined(__CUDACC_RTC__) || GEMMEPI_OF_NETWORK
+    int outputs, begins[32]; /* in place of `out` dw and dbias of each layer, and their first sums */
+    void *output[32];
+#endif
 } gpi__reduce_params;
 
 /* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
@@ -331,7 +335,7 @@ typedef struct gpi__scaled_params {
     void *partials;      /* an amax of each block */
 } gpi__scaled_params;
 
-/* network.cu, network_backward.cu, network_sums.cu: a layer's operands come one after another, of a NUMBER the number alone. */
+/* network.cu, network_backward.cu: a layer's operands come one after another, of a NUMBER the number alone. */
 #define GPI__NETWORK_LAYERS 16
 #define GPI__NETWORK_PLACES 24
 
@@ -351,11 +355,5 @@ typedef struct gpi__network_params {
     gpi__network_operand places[GPI__NETWORK_PLACES];
     float *partials; /* backward: of each block its sums of dw and dbias of all layers */
 } gpi__network_params;
-
-typedef struct gpi__network_sums_params {
-    const float *partials;
-    void *dw[GPI__NETWORK_LAYERS], *dbias[GPI__NETWORK_LAYERS];
-    int count; /* of blocks */
-} gpi__network_sums_params;
 
 #endif

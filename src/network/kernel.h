@@ -4,7 +4,7 @@
 #define GEMMEPI_NETWORK_KERNEL_H
 
 #include "../formula/emit.h"
-#include "../kernels/params.h"
+#include "../product/parts/bias_grad.h"
 #include "task.h"
 
 #define GPI__WIDEST_IN_KERNEL    128
@@ -25,6 +25,7 @@ typedef struct gpi__network_kernel {
     gpi__launch launch, sums; /* sums: those of blocks, of dw */
     gpi__network_shape shape;
     gpi__network_params params; /* without pointers */
+    gpi__reduce_params sums_params;
     size_t workspace_size;
 } gpi__network_kernel;
 
@@ -381,23 +382,17 @@ static void gpi__append_network_flags(gpi__text *text, const gpi__network_task *
         gpi__is_in_runs(task, task->layers[0].inputs, task->x.ld),
         gpi__is_in_runs(task, gpi__width_at(task, task->layer_count), task->y.ld), task->alignment % 16 == 0);
     if (gpi__is_network_backward(task))
-        gpi__append(text,
-                    "#define NETWORK_HAS_DX %d\n#define NETWORK_HAS_DW %d\n#define NETWORK_ACCUMULATES %d\n"
-                    "#define NETWORK_GRADIENT_TYPE %s\n",
-                    gpi__network_is(task, GEMMEPI_NETWORK_DX), gpi__network_is(task, GEMMEPI_NETWORK_DW),
-                    gpi__network_is(task, GEMMEPI_ACCUMULATE_DW), gpi__type(task->gradient_dtype));
+        gpi__append(text, "#define NETWORK_HAS_DX %d\n#define NETWORK_HAS_DW %d\n",
+                    gpi__network_is(task, GEMMEPI_NETWORK_DX), gpi__network_is(task, GEMMEPI_NETWORK_DW));
 }
 
-/* All that stands before a kernel; that of the sums has no functions. */
-static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task, int arch,
-                                  int has_functions) {
+/* All that stands before a kernel. */
+static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task, int arch) {
     int i, has_formulas = 0;
-    for (i = 0; i < task->layer_count && has_functions; i++)
+    for (i = 0; i < task->layer_count; i++)
         has_formulas |= task->layers[i].formula != NULL;
     gpi__append_network_shape(text, task, arch);
     gpi__append_network_flags(text, task);
-    if (!has_functions)
-        return;
     gpi__append(text,
                 "#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define GEMMEPI_EXACT %d\n"
                 "#define NETWORK_HAS_FORMULAS %d\n#define NETWORK_TURNS %d\n#include \"network.cuh\"\n",
@@ -418,42 +413,46 @@ static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task
 
 static gemmepi_status gpi__get_network_kernel(gemmepi_context *context, const gpi__network_task *task,
                                               const char *file, const char *entry, gpi__launch *launch) {
-    int has_functions = strcmp(entry, "gemmepi_network_sums") != 0;
     gpi__text text = gpi__growing_text(&context->allocator);
     gemmepi_status status;
-    gpi__network_prologue(&text, task, context->arch, has_functions);
+    gpi__network_prologue(&text, task, context->arch);
     status = gpi__get_printed_kernel(context, file, entry, &text, launch);
     gpi__delete(&context->allocator, text.data);
     return status;
 }
 
-/* Sums of a block's dw and dbias. */
-static int64_t gpi__network_sums(const gpi__network_task *task) {
-    int64_t count = 0;
-    int i;
+/* What adds up the sums that blocks leave of dw and dbias, one layer after another. */
+static gemmepi_status gpi__build_network_sums(gemmepi_context *context, const gpi__network_task *task,
+                                              gpi__network_kernel *kernel) {
+    gpi__addends x = {0, 1, GEMMEPI_F32, 0, task->gradient_dtype, 0, 0, 0, 1};
+    gpi__reduce_params *params = &kernel->sums_params;
+    int i, of_bias;
     for (i = 0; i < task->layer_count; i++)
-        count +=
-            (task->layers[i].inputs + gpi__network_is(task, GEMMEPI_NETWORK_BIAS)) * task->layers[i].width;
-    return count;
+        for (of_bias = 0; of_bias <= gpi__network_is(task, GEMMEPI_NETWORK_BIAS); of_bias++) {
+            params->begins[params->outputs++] = (int)params->results;
+            params->results += (of_bias ? 1 : task->layers[i].inputs) * task->layers[i].width;
+        }
+    x.accumulate = gpi__network_is(task, GEMMEPI_ACCUMULATE_DW);
+    params->x.ld = params->results;
+    params->terms = params->part_terms = (int64_t)kernel->launch.blocks;
+    params->parts = 1;
+    kernel->workspace_size = (size_t)(params->terms * params->results) * sizeof(float);
+    return gpi__build_sum(context, &x, params, &kernel->sums);
 }
 
 /* As many blocks as run at a time, or fewer; of few rows one for each tile. */
 static void gpi__shape_network(const gemmepi_context *context, const gpi__network_task *task,
                                gpi__network_kernel *kernel) {
-    int64_t shared = gpi__network_shared(task, context->arch), sums = gpi__network_sums(task);
+    int64_t shared = gpi__network_shared(task, context->arch);
     int64_t at_once = gpi__blocks_at_once(context->arch, (unsigned)shared), tiles;
     kernel->shape = gpi__network_shape_of(task, context->arch);
     at_once = at_once < 1 ? 1 : at_once > kernel->shape.blocks ? kernel->shape.blocks : at_once;
     at_once *= context->multiprocessors;
     tiles = gpi__divide_up(task->rows, gpi__network_tile(&kernel->shape));
     kernel->launch.blocks = (unsigned)(tiles < at_once || kernel->shape.few ? tiles : at_once);
-    kernel->launch.threads_x = kernel->sums.threads_x = (unsigned)kernel->shape.warps * 32;
-    kernel->launch.threads_y = kernel->sums.threads_y = 1;
+    kernel->launch.threads_x = (unsigned)kernel->shape.warps * 32;
+    kernel->launch.threads_y = 1;
     kernel->launch.shared = (unsigned)shared;
-    if (gpi__is_network_backward(task) && gpi__network_is(task, GEMMEPI_NETWORK_DW)) {
-        kernel->sums.blocks = (unsigned)gpi__divide_up(sums, 32);
-        kernel->workspace_size = (size_t)kernel->launch.blocks * (size_t)sums * sizeof(float);
-    }
 }
 
 static void gpi__fill_network_params(const gpi__network_task *task, gpi__network_params *params) {
@@ -490,9 +489,8 @@ static gemmepi_status gpi__build_network_kernel(gemmepi_context *context, const 
     gpi__lock(&context->build_lock);
     status = gpi__get_network_kernel(
         context, task, file, backward ? "gemmepi_network_backward" : "gemmepi_network", &kernel->launch);
-    if (!status && kernel->sums.blocks)
-        status =
-            gpi__get_network_kernel(context, task, "network_sums.cu", "gemmepi_network_sums", &kernel->sums);
+    if (!status && backward && gpi__network_is(task, GEMMEPI_NETWORK_DW))
+        status = gpi__build_network_sums(context, task, kernel);
     gpi__unlock(&context->build_lock);
     gpi__leave_relaxed(context, &entry);
     return status;

@@ -24,22 +24,21 @@ static gemmepi_status gpi__launch_network(const gemmepi_context *context, const 
                                           const gpi__network_task *task, const gpi__network_pointers *at,
                                           char *workspace, gemmepi_stream stream) {
     gpi__network_params params = kernel->params;
-    gpi__network_sums_params sums;
+    gpi__reduce_params sums = kernel->sums_params;
     gemmepi_status status;
-    int i;
+    int i, output = 0;
     params.x = at->alone[GPI__N_X];
     params.y = at->alone[GPI__N_Y];
     params.dy = at->alone[GPI__N_DY];
     params.dx = at->alone[GPI__N_DX];
     params.partials = (float *)(void *)workspace;
-    memset(&sums, 0, sizeof sums);
-    sums.partials = params.partials;
-    sums.count = (int)kernel->launch.blocks;
+    sums.x.data = params.partials;
     for (i = 0; i < task->layer_count; i++) {
         params.w[i] = at->of_layers[GPI__N_W - GPI__N_W][i];
         params.bias[i] = at->of_layers[GPI__N_BIAS - GPI__N_W][i];
-        sums.dw[i] = at->of_layers[GPI__N_DW - GPI__N_W][i];
-        sums.dbias[i] = at->of_layers[GPI__N_DBIAS - GPI__N_W][i];
+        sums.output[output++] = at->of_layers[GPI__N_DW - GPI__N_W][i];
+        if (gpi__network_is(task, GEMMEPI_NETWORK_BIAS))
+            sums.output[output++] = at->of_layers[GPI__N_DBIAS - GPI__N_W][i];
     }
     gpi__point_network_to_operands(task, at, &params);
     status = gpi__launch_kernel(context, &kernel->launch, &params, "a network", stream);

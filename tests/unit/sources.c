@@ -54,7 +54,6 @@ static const char *const families[][MAX_INCLUDED] = {
     {"network.cu", NETWORK},
     {"network_few.cu", NETWORK},
     {"network_backward.cu", NETWORK},
-    {"network_sums.cu", NETWORK},
     {"formula_reduce.cu", FORMULA_REDUCE}};
 
 static int needs(const char *const *family, const char *name) {

@@ -1,4 +1,4 @@
-/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
+/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. And those of a network's blocks. */
 #ifndef GEMMEPI_PRODUCT_PARTS_BIAS_GRAD_H
 #define GEMMEPI_PRODUCT_PARTS_BIAS_GRAD_H
 
@@ -6,12 +6,12 @@
 #include "../../problem/arguments.h"
 #include "../../device/launch.h"
 
-#define GPI__SUM_THREADS 128 /* reduce.cu: of a block that sums rows; of columns it has 32, */
-#define GPI__SUM_COLUMNS 32
-#define GPI__SUM_FEW_LANES \
-    8 /* each of so many threads, or MANY, so that few rounds of loads follow each other */
-#define GPI__SUM_MANY_LANES  32
-#define GPI__SUM_LEAST_LANES 4 /* that share a row */
+#define GPI__SUM_THREADS     128 /* reduce.cu: of a block that sums rows, */
+#define GPI__SUM_LEAST_LANES 4   /* of which so many share one */
+#define GPI__SUM_COLUMNS     32  /* of another block, each of some threads: */
+#define GPI__SUM_FEW_LANES   8
+#define GPI__SUM_MANY_LANES  16 /* a multiprocessor has three such blocks, */
+#define GPI__SUM_MOST_LANES  32 /* or one */
 
 /* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
    leaves them, or none. */
@@ -29,13 +29,21 @@ typedef struct gpi__addends {
     int64_t items;
     int dtype, scale, out_dtype, accumulate;
     int grouped, gathered; /* an item is a group's part of the rows, whose next one an index says */
+    int of_network;        /* F32 that a network's blocks leave */
 } gpi__addends;
 
-/* Threads that share a sum. Of a row a quarter as many as it has elements, 128 at most: a row of up to 1024 needs one round of loads. */
-static int gpi__sum_lanes(const gpi__addends *x, int64_t terms) {
+/* Threads that share a sum: of a column more where it has many terms, so that few rounds of loads follow each other, of a row a quarter as many as it
+   has elements, 128 at most. */
+static int gpi__sum_lanes(const gemmepi_context *context, const gpi__addends *x,
+                          const gpi__reduce_params *params) {
+    int64_t tiles = gpi__divide_up(params->results, GPI__SUM_COLUMNS), terms = params->part_terms;
     int lanes = GPI__SUM_LEAST_LANES;
+    if (!x->of_rows && !x->grouped && terms < 128)
+        return GPI__SUM_FEW_LANES;
     if (!x->of_rows)
-        return x->grouped || terms >= 4 * GPI__SUM_MANY_LANES ? GPI__SUM_MANY_LANES : GPI__SUM_FEW_LANES;
+        return gpi__times(gpi__times(tiles, params->parts), x->items) <= context->multiprocessors
+                   ? GPI__SUM_MOST_LANES
+                   : GPI__SUM_MANY_LANES;
     while (lanes < GPI__SUM_THREADS && 4 * (int64_t)lanes < terms)
         lanes *= 2;
     return lanes;
@@ -49,12 +57,13 @@ static void gpi__reduce_prologue(const gpi__addends *x, int lanes, char *data, s
     gpi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
     gpi__append(&text, "#define GEMMEPI_OF_ROWS %d\n", x->of_rows);
     gpi__append(&text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n", x->grouped, x->gathered);
+    gpi__append(&text, "#define GEMMEPI_OF_NETWORK %d\n", x->of_network);
 }
 
 /* One launch of reduce.cu: items * parts lines of sums. */
 static gemmepi_status gpi__build_sum(gemmepi_context *context, const gpi__addends *x,
                                      const gpi__reduce_params *params, gpi__launch *launch) {
-    int lanes = gpi__sum_lanes(x, params->part_terms);
+    int lanes = gpi__sum_lanes(context, x, params);
     int threads = x->of_rows ? GPI__SUM_THREADS : GPI__SUM_COLUMNS * lanes;
     int64_t tiles = gpi__divide_up(params->results, threads / lanes);
     int64_t blocks = gpi__offset(gpi__offset(tiles, params->parts, 0), x->items, 0);
@@ -78,7 +87,7 @@ static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gp
     const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
     gpi__reduce_params *second = &sums->second_params;
     int64_t stride = gpi__offset(lines, out->length, 0), count = gpi__offset(results, stride, 0);
-    gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0};
+    gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0, 0};
     GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
     x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
     sums->partial_bytes = gpi__bytes_for(count, sizeof(double));
@@ -156,7 +165,7 @@ static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__probl
     gpi__reduce_params *params = &sums->first_params;
     int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0;
     int64_t results = shared ? 1 : problem->batch;
-    gpi__addends x = {0, results, problem->accumulator, 0, 0, 0, 0, 0};
+    gpi__addends x = {0, results, problem->accumulator, 0, 0, 0, 0, 0, 0};
     params->results = problem->views[GPI__BIAS_GRAD].length;
     if (gpi__has(problem, GEMMEPI_BGRAD)) {
         sums->operand = GPI__AUX;
