@@ -10202,7 +10202,11 @@ typedef struct gpi__reduce_params {
   long long results, terms;
   long long parts; /* into which an item's terms are divided, */
   long long part_terms; /* so many each */
-  GPI__GROUPS /* index_a: of x */
+  gpi__kernel_groups groups; /* index_a: of x */
+#if !defined(__CUDACC_RTC__) || GEMMEPI_OF_NETWORK
+  int outputs, begins[32]; /* in place of `out` dw and dbias of each layer, and their first sums */
+  void *output[32];
+#endif
 } gpi__reduce_params;
 
 /* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
@@ -10380,7 +10384,7 @@ typedef struct gpi__scaled_params {
   void *partials; /* an amax of each block */
 } gpi__scaled_params;
 
-/* network.cu, network_backward.cu, network_sums.cu: a layer's operands come one after another, of a NUMBER the number alone. */
+/* network.cu, network_backward.cu: a layer's operands come one after another, of a NUMBER the number alone. */
 #define GPI__NETWORK_LAYERS 16
 #define GPI__NETWORK_PLACES 24
 
@@ -10400,12 +10404,6 @@ typedef struct gpi__network_params {
   gpi__network_operand places[GPI__NETWORK_PLACES];
   float *partials; /* backward: of each block its sums of dw and dbias of all layers */
 } gpi__network_params;
-
-typedef struct gpi__network_sums_params {
-  const float *partials;
-  void *dw[GPI__NETWORK_LAYERS], *dbias[GPI__NETWORK_LAYERS];
-  int count; /* of blocks */
-} gpi__network_sums_params;
 
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
  names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
@@ -17221,12 +17219,12 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gpi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gpi__kernel_matrix;\n\n\ntypedef struct gpi__kernel_scale{\nconst float*data;\nlong long stride;\n}gpi__kernel_scale;\n\n\ntypedef struct gpi__epilogue_params{\ngpi__kernel_matrix d;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\ndouble parameter;\ngpi__kernel_matrix bias,residual,aux,c;\ngpi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\ngpi__kernel_scale row_factor;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\n}gpi__epilogue_params;\n\n\ntypedef struct gpi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gpi__formula_place;\n\n\n#define GPI__INSIDE_PLACES 12\n"
 "#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];\n#else\n#define GPI__PLACES\n#endif\n\n\ntypedef struct gpi__group_part{\nint group,first,end;\nint column;\n}gpi__group_part;\n\n\ntypedef struct gpi__kernel_groups{\nconst int*count;\nconst gpi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gpi__kernel_groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED\n#define GPI__GROUPS gpi__kernel_groups groups;\n#else\n#define GPI__GROUPS\n#endif\n\n\ntypedef struct gpi__fault{\nint is_set,at;\nint value,beside;\n}gpi__fault;\nenum{GPI__FAULT_ENDS,GPI__FAULT_A,GPI__FAULT_B,GPI__FAULT_D,GPI__FAULTS};\n\n#define GPI__MOST_GROUPS 4096\n\ntypedef struct gpi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngpi__group_part*parts;\ngpi__fault*faults;\n"
 "unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__epilogue_params epilogue;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\n"
-"typedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long results,terms;\nlong long parts;\nlong long part_terms;\nGPI__GROUPS\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\n"
-"int a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\n",
-"GPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\n"
-"gpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\n"
-"gpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n"
-"#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\ntypedef struct gpi__network_sums_params{\nconst float*partials;\nvoid*dw[GPI__NETWORK_LAYERS],*dbias[GPI__NETWORK_LAYERS];\nint count;\n}gpi__network_sums_params;\n\n#endif\n"}},
+"typedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long results,terms;\nlong long parts;\nlong long part_terms;\ngpi__kernel_groups groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_OF_NETWORK\nint outputs,begins[32];\nvoid*output[32];\n#endif\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\n"
+"gpi__epilogue_params epilogue;\nunsigned tiles;\n",
+"unsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\n"
+"long long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\n"
+"typedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\n"
+"long long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1&& !(GATED&&IN_STRETCHES&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\n"
@@ -17237,10 +17235,10 @@ static const gpi__source gpi__sources[] = {
 "for(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
-"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_OF_ROWS 0\n#define GEMMEPI_LANES 8\n#define GEMMEPI_GATHERED 0\n#endif\n\nconstexpr int LANES=GEMMEPI_LANES,THREADS=GEMMEPI_OF_ROWS?128:32*LANES,SUMS=THREADS/LANES;\nconstexpr int APART=GEMMEPI_OF_ROWS?1:SUMS;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gpi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n"
-"DEVICE double sum_up(const gpi__reduce_params&p,const GEMMEPI_X_TYPE*x,long long first,long long last,\nconst Scale_line&factors){\nconst long long stride=GEMMEPI_OF_ROWS?1:p.x.ld;\nu32 count=first<last?(u32)((last-first+LANES-1)/LANES):0,i=0;\ndouble sum=0;\nif(!GEMMEPI_GATHERED)\nx+=first*stride;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\nUNROLL\nfor(u32 j=0;j<AT_ONCE;j++,x+=GEMMEPI_GATHERED?0:LANES*stride)\nif(i+j<count)\n#if GEMMEPI_GATHERED\nvalues[j]=x[p.groups.index_a[first+(i+j)*LANES]*stride];\n#else\nvalues[j]= *x;\n#endif\nUNROLL\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<double>(values[j]);\nelse if(i+j<count)\nsum+=to_acc<double>(values[j])*factors.at[(first+(long long)(i+j)*LANES)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_reduce(GEMMEPI_PARAMS gpi__reduce_params p){\n__shared__ double shared[THREADS];\n"
-"u32 tiles=(u32)((p.results+SUMS-1)/SUMS);\nu32 line=blockIdx.x/tiles,item=line/(u32)p.parts;\nu32 mine=GEMMEPI_OF_ROWS?threadIdx.x/LANES:threadIdx.x%SUMS,lane=GEMMEPI_OF_ROWS?threadIdx.x%LANES:threadIdx.x/SUMS;\nlong long at=(long long)(blockIdx.x-line*tiles)*SUMS+mine;\nlong long first=(line -item*(u32)p.parts)*p.part_terms;\nlong long last=first+p.part_terms<p.terms?first+p.part_terms:p.terms;\n#if GEMMEPI_GROUPED\nafter_launches_before();\nif(line>=(u32)*p.groups.count)\nreturn;\nconst gpi__group_part part=p.groups.parts[line];\nline=part.group,item=0,first=part.first,last=part.end;\n#endif\nconst float*scale=p.scale.data+item*p.scale.stride;\nconst GEMMEPI_X_TYPE*x=(const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +at*(GEMMEPI_OF_ROWS?p.x.ld:1);\nshared[threadIdx.x]=\nsum_up(p,x,first+lane,at<p.results?last:0,scale_line<GEMMEPI_X_SCALE>(scale,at,p.results,p.terms));\nfor(u32 half=LANES/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\n"
-"shared[threadIdx.x]+=shared[threadIdx.x+half*APART];\n}\nif(lane==0&&at<p.results)\nfinish(p,line,at,shared[threadIdx.x]*whole_scale(scale,at));\n}\n"}},
+"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_OF_ROWS 0\n#define GEMMEPI_LANES 8\n#define GEMMEPI_GATHERED 0\n#define GEMMEPI_OF_NETWORK 0\n#endif\n\n#if GEMMEPI_OF_NETWORK\ntypedef F32 Sum;\n#else\ntypedef F64 Sum;\n#endif\ntypedef GEMMEPI_OUT_TYPE Out;\n\nconstexpr int LANES=GEMMEPI_LANES,THREADS=GEMMEPI_OF_ROWS?128:32*LANES,SUMS=THREADS/LANES;\nconstexpr int APART=GEMMEPI_OF_ROWS?1:SUMS;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE Sum whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gpi__reduce_params&p,long long line,long long at,Sum sum){\n"
+"Out*out=(Out*)p.out+line*p.out_stride +at;\n#if GEMMEPI_OF_NETWORK\nfor(int i=0;i<p.outputs&&at>=p.begins[i];i++)\nout=(Out*)p.output[i]+(at-p.begins[i]);\n#endif\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<Sum>(*out);\n*out=from_acc<Out>(sum);\n}\n\n\nDEVICE Sum sum_up(const gpi__reduce_params&p,const GEMMEPI_X_TYPE*x,long long first,long long last,\nconst Scale_line&factors){\nconst long long stride=GEMMEPI_OF_ROWS?1:p.x.ld;\nu32 count=first<last?(u32)((last-first+LANES-1)/LANES):0,i=0;\nSum sum=0;\nif(!GEMMEPI_GATHERED)\nx+=first*stride;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\nUNROLL\nfor(u32 j=0;j<AT_ONCE;j++,x+=GEMMEPI_GATHERED?0:LANES*stride)\nif(i+j<count)\n#if GEMMEPI_GATHERED\nvalues[j]=x[p.groups.index_a[first+(i+j)*LANES]*stride];\n#else\nvalues[j]= *x;\n#endif\nUNROLL\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<Sum>(values[j]);\nelse if(i+j<count)\n"
+"sum+=to_acc<Sum>(values[j])*factors.at[(first+(long long)(i+j)*LANES)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_reduce(GEMMEPI_PARAMS gpi__reduce_params p){\n__shared__ Sum shared[THREADS];\nu32 tiles=(u32)((p.results+SUMS-1)/SUMS);\nu32 line=blockIdx.x/tiles,item=line/(u32)p.parts;\nu32 mine=GEMMEPI_OF_ROWS?threadIdx.x/LANES:threadIdx.x%SUMS,lane=GEMMEPI_OF_ROWS?threadIdx.x%LANES:threadIdx.x/SUMS;\nlong long at=(long long)(blockIdx.x-line*tiles)*SUMS+mine;\nlong long first=(line -item*(u32)p.parts)*p.part_terms;\nlong long last=first+p.part_terms<p.terms?first+p.part_terms:p.terms;\n#if GEMMEPI_GROUPED\nafter_launches_before();\nif(line>=(u32)*p.groups.count)\nreturn;\nconst gpi__group_part part=p.groups.parts[line];\nline=part.group,item=0,first=part.first,last=part.end;\n#endif\nconst float*scale=p.scale.data+item*p.scale.stride;\n"
+"const GEMMEPI_X_TYPE*x=(const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +at*(GEMMEPI_OF_ROWS?p.x.ld:1);\nshared[threadIdx.x]=\nsum_up(p,x,first+lane,at<p.results?last:0,scale_line<GEMMEPI_X_SCALE>(scale,at,p.results,p.terms));\nfor(u32 half=LANES/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x]+=shared[threadIdx.x+half*APART];\n}\nif(lane==0&&at<p.results)\nfinish(p,line,at,shared[threadIdx.x]*whole_scale(scale,at));\n}\n"}},
 {"transpose.cu",
 {
 "#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"turn.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gpi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\ntypedef Word_of<GEMMEPI_ELEMENT>::type Element;\n"
@@ -17480,10 +17478,6 @@ static const gpi__source gpi__sources[] = {
 "memcpy(v,given,sizeof v);\ncompute_all<false,1>(part,inputs,v);\n}\n}\n\n#undef FUNCTION_RUNS\n#undef FUNCTION_LOAD\n#undef FUNCTION_TAKE\n#undef FUNCTION_TURN\n#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_EXCHANGED\n#undef FORMULA_EXACT\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_UNIFORMS\n#undef FORMULA_TABLES\n#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n#undef FORMULA_RANDOM\n#else\nconstexpr bool IS_OF_RESULT=NETWORK_ACTIVATION==RELU;\n\nDEVICE void apply(const gpi__network_operand*,const Part&,float parameter,const float(&dy)[VALUES],float(&v)[VALUES]){\n(void)dy;\nif constexpr(!GEMMEPI_EXACT&&ENDS_TAILS<NETWORK_ACTIVATION> && !(NETWORK_BACKWARD&&NETWORK_ACTIVATION==GELU_TANH)){\nactivate_runs<NETWORK_ACTIVATION,NETWORK_BACKWARD>(dy,v);\n}else{\nUNROLL\nfor(int i=0;i<VALUES;i++)\n"
 "v[i]=NETWORK_BACKWARD?times_derivative<NETWORK_ACTIVATION>(dy[i],v[i],parameter)\n:activate_sum<NETWORK_ACTIVATION,false>(v[i],parameter);\n}\n",
 "}\n\n#endif\n#undef NETWORK_BIAS\n#undef NETWORK_DY\n#undef NETWORK_BACKWARD\n#undef NETWORK_ACTIVATION\n#endif\n"}},
-{"network_sums.cu",
-{
-"#line 1 \"src/kernels/network_sums.cu\"\n\n#include \"network.cuh\"\n\nconstexpr int SUMS=32,LANES=THREADS/SUMS,COUNT=sums_before(LAYERS);\n\ntypedef NETWORK_GRADIENT_TYPE Gradient;\n\ntemplate<int Layer>DEVICE void store_sum(const gpi__network_sums_params&p,int at,float sum){\nif constexpr(Layer<LAYERS){\nconstexpr int first=sums_before(Layer),weights=WIDTHS[Layer]*WIDTHS[Layer+1];\nif(at>=sums_before(Layer+1)){\nstore_sum<Layer+1>(p,at,sum);\n}else{\nGradient*to=at<first+weights?(Gradient*)p.dw[Layer]+(at-first):(Gradient*)p.dbias[Layer]+(at-first-weights);\nif(NETWORK_ACCUMULATES)\nsum+=to_f32(*to);\nfrom_f32(sum,*to);\n}\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_network_sums(GEMMEPI_PARAMS gpi__network_sums_params params){\n__shared__ float parts[LANES][SUMS];\nint mine=threadIdx.x%SUMS,lane=threadIdx.x/SUMS,at=blockIdx.x*SUMS+mine;\nfloat sum=0;\nafter_launches_before();\nif(at<COUNT)\n#pragma unroll 8\nfor(int i=lane;i<params.count;i+=LANES)\n"
-"sum+=params.partials[(long long)i*COUNT+at];\nparts[lane][mine]=sum;\n__syncthreads();\nif(lane>0||at>=COUNT)\nreturn;\nUNROLL\nfor(int i=1;i<LANES;i++)\nsum+=parts[i][mine];\nstore_sum<0>(params,at,sum);\n}\n"}},
 {"network_wgmma.cuh",
 {
 "#line 1 \"src/kernels/network_wgmma.cuh\"\n\n\n#pragma once\n#include \"wgmma_groups.cuh\"\n\n#define NETWORK_FOUR(step, half) \"+f\"(sums[step].at[0][half][0]), \"+f\"(sums[step].at[0][half][1]), \"+f\"(sums[step].at[0][half][2]), \"+f\"(sums[step].at[0][half][3])\n#define NETWORK_EIGHT(step) NETWORK_FOUR(step, 0), NETWORK_FOUR(step, 1)\n#define NETWORK_0_TO_7 \"%0, %1, %2, %3, %4, %5, %6, %7\"\n#define NETWORK_0_TO_15 NETWORK_0_TO_7 \", %8, %9, %10, %11, %12, %13, %14, %15\"\n#define NETWORK_0_TO_31 NETWORK_0_TO_15 \", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define NETWORK_PRODUCT(type, columns, sums, a, b, rest) \\\n\"{\\n.reg .pred adds;\\nsetp.ne.b32 adds, 1, 0;\\n\" \\\n\"wgmma.mma_async.sync.aligned.m64n\" columns \"k16.f32.\" type \".\" type \" {\" sums \"}, \" a \", \" b \", adds, 1, 1, \" rest \";\\n}\"\n\n#define NETWORK_PRODUCTS(element, type) \\\n"
@@ -17500,11 +17494,11 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/gemm_outer.cu\"\n\n\n\n\n\n#define GEMMEPI_BRINGS 1\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 256\n#define GEMMEPI_K 4\n#define GEMMEPI_BATCHED 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_B_DENSE 0\n#define GEMMEPI_SUMS 0\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD 0\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N/RUN,THREADS=WIDTH*TILE_M,K=GEMMEPI_K;\nconstexpr int MOST=HALVES_IN==1?16:sizeof(In)>2?4:8,FIRST=K<MOST?K:MOST;\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(GEMMEPI_SUMS!=2||FIRST==K,\"what is summed is there at once\");\n\n\ntemplate<int Unit,int I=0,int N>DEVICE void load_along(const In*from,In(&to)[N]){\nif constexpr(I<N){\n"
 "constexpr int left=N-I,most=Unit/(int)sizeof(In)<left?Unit/(int)sizeof(In):left;\nconstexpr int AT_ONCE=most>=8?8:most>=4?4:most>=2?2:1;\nRun<In,AT_ONCE>some= *reinterpret_cast<const Run<In,AT_ONCE> *>(from+I);\nUNROLL\nfor(int i=0;i<AT_ONCE;i++)\nto[I+i]=some.at[i];\nload_along<Unit,I+AT_ONCE>(from,to);\n}\n}\n\n\nDEVICE void load_row(const gpi__plain_params&params,const In*a,long long row,In(&to)[K]){\na+=row*(GEMMEPI_A_ROWS?params.a.ld:1);\nif(GEMMEPI_A_ROWS)\nload_along<GEMMEPI_A_UNIT>(a,to);\nelse\nUNROLL\nfor(int k=0;k<K;k++)\nto[k]=a[k*params.a.ld];\n}\n\n\nDEVICE int existing_place(int i,int valid){\nreturn WHOLE&& !IN_STRETCHES||place(i)<valid?place(i):0;\n}\n#if !GEMMEPI_B_ROWS && GEMMEPI_B_UNIT >= 16 && GEMMEPI_STRETCH == 8\ntemplate<int Steps>struct Columns{\nWords<In>lines[Steps];\nDEVICE void load(const In*b,long long ld,int valid){\nif(WHOLE||valid==RUN)\nUNROLL\nfor(int k=0;k<Steps;k++)\nlines[k]= *reinterpret_cast<const Words<In> *>(b+k*ld);\nelse\nUNROLL\n"
 "for(int k=0;k<Steps;k++)\nlines[k]=words_of(read_elements(b+k*ld,valid));\n}\nDEVICE void take(int k,Acc(&values)[RUN])const{\nwords_to_acc(lines[k],values);\n}\n};\n#else\ntemplate<int Steps>struct Columns{\nIn at[Steps][RUN];\n#if GEMMEPI_B_ROWS\nDEVICE void load(const In*b,long long ld,int valid){\nif(GEMMEPI_B_DENSE&& !IN_STRETCHES&&(WHOLE||valid==RUN)){\nIn all[RUN*Steps];\nload_along<16>(b,all);\nUNROLL\nfor(int i=0;i<RUN*Steps;i++)\nat[i%Steps][i/Steps]=all[i];\n}else{\nUNROLL\nfor(int j=0;j<RUN;j++){\nIn line[Steps];\nload_along<GEMMEPI_B_UNIT>(b+existing_place(j,valid)*ld,line);\nUNROLL\nfor(int k=0;k<Steps;k++)\nat[k][j]=line[k];\n}\n}\n}\n#else\nstatic constexpr int AT_ONCE=IN_STRETCHES&&GEMMEPI_B_UNIT>=STRETCH*(int)sizeof(In)?STRETCH:1;\nDEVICE void load(const In*b,long long ld,int valid){\nUNROLL\nfor(int i=0;i<Steps*RUN;i+=AT_ONCE){\nIn some[AT_ONCE];\nload_along<GEMMEPI_B_UNIT>(b+i/RUN*ld+existing_place(i%RUN,valid),some);\nUNROLL\nfor(int j=0;j<AT_ONCE;j++)\n"
-"at[i/RUN][i%RUN+j]=some[j];\n}\n}\n#endif\nDEVICE void take(int k,Acc(&values)[RUN])const{\nUNROLL\nfor(int i=0;i<RUN;i++)\nvalues[i]=to_acc<Acc>(at[k][i]);\n}\n};\n#endif\n\ntemplate<int Steps>\nDEVICE void load_steps(const gpi__plain_params&params,const In*b,int k,int valid,Columns<Steps>(&to)[HALVES_IN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nto[half].load(b+half*params.epilogue.n*(GEMMEPI_B_ROWS?params.b.ld:1)+k*(GEMMEPI_B_ROWS?1:params.b.ld),params.b.ld,\nvalid);\n}\ntemplate<int Steps>\nDEVICE void add_steps(const In(&row)[K],const Columns<Steps>(&of_b)[HALVES_IN],int first,Acc(&sums)[HALVES][RUN]){\nUNROLL\nfor(int k=0;k<Steps;k++){\nAcc of_a=to_acc<Acc>(row[first+k]);\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nAcc columns[RUN];\nof_b[half].take(k,columns);\nUNROLL\nfor(int j=0;j<RUN;j++)\nsums[half][j]=fmaf(of_a,columns[j],sums[half][j]);\n}\n}\n}\n\ntemplate<int From>\n"
+"at[i/RUN][i%RUN+j]=some[j];\n}\n}\n#endif\nDEVICE void take(int k,Acc(&values)[RUN])const{\nUNROLL\nfor(int i=0;i<RUN;i++)\nvalues[i]=to_acc<Acc>(at[k][i]);\n}\n};\n#endif\n\ntemplate<int Steps>\nDEVICE void load_steps(const gpi__plain_params&params,const In*b,int k,int valid,Columns<Steps>(&to)[HALVES_IN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nto[half].load(b+half*params.epilogue.n*(GEMMEPI_B_ROWS?params.b.ld:1)+k*(GEMMEPI_B_ROWS?1:params.b.ld),params.b.ld,\nvalid);\n}\n\ntemplate<int Steps,class Of_a,class Sum>\nDEVICE void add_steps(Of_a of_a,const Columns<Steps>(&of_b)[HALVES_IN],Sum(&sums)[HALVES][RUN]){\nUNROLL\nfor(int k=0;k<Steps;k++){\nSum factor=of_a(k);\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nAcc columns[RUN];\nof_b[half].take(k,columns);\nUNROLL\nfor(int j=0;j<RUN;j++)\nsums[half][j]=fma(factor,(Sum)columns[j],sums[half][j]);\n}\n}\n}\n\ntemplate<int From>\n"
 "DEVICE void add_others(const gpi__plain_params&params,const In(&row)[K],const In*b,int valid,Acc(&sums)[HALVES][RUN]){\nif constexpr(From<K){\n",
-"constexpr int STEPS=K-From<MOST?K-From:MOST;\nColumns<STEPS>others[HALVES_IN];\nload_steps(params,b,From,valid,others);\nadd_steps(row,others,From,sums);\nadd_others<From+STEPS>(params,row,b,valid,sums);\n}\n}\n\n\nDEVICE void store_sum(const gpi__epilogue_params&p,long long at,double sum){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.partials+at;\nif(GEMMEPI_SUMS_ADD)\nsum+=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\nDEVICE void store_sum_of_row(const gpi__epilogue_params&p,long long row,const In(&values)[K]){\ndouble sum=0;\nUNROLL\nfor(int k=0;k<K;k++)\nsum+=to_acc<double>(values[k]);\nstore_sum(p,row,sum);\n}\nDEVICE void store_sums_of_columns(const gpi__epilogue_params&p,long long column,int valid,const Columns<FIRST>(&of_b)[HALVES_IN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\ndouble sums[RUN]={};\nUNROLL\nfor(int k=0;k<FIRST;k++){\nAcc values[RUN];\nof_b[half].take(k,values);\nUNROLL\nfor(int i=0;i<RUN;i++)\nsums[i]+=values[i];\n}\nUNROLL\n"
-"for(int i=0;i<RUN;i++)\nif(place(i)<valid)\nstore_sum(p,column+half*p.n+place(i),sums[i]);\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)gemmepi_outer(GEMMEPI_PARAMS gpi__plain_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 line=blockIdx.x/p.column_tiles,item=GEMMEPI_BATCHED?line/p.row_tiles:0;\nu32 x=threadIdx.x%WIDTH,y=threadIdx.x/WIDTH;\nlong long row=(long long)(line -item*p.row_tiles)*TILE_M+y;\nlong long column=(long long)(blockIdx.x-line*p.column_tiles)*TILE_N+x*(IN_STRETCHES?STRETCH:RUN);\nconstexpr int reach=ABREAST*RUN;\nint columns_left=column>=p.n?0:p.n-column<reach?(int)(p.n-column):reach,valid=row<p.m?columns_left:0;\nbegin_launch_behind();\nconst In*a=(const In*)params.a.data+item*params.a.stride;\nconst In*b=(const In*)params.b.data+item*params.b.stride +\n(columns_left?column:0)*(GEMMEPI_B_ROWS?params.b.ld:1);\nafter_launches_before();\n\nIn of_a[K];\nColumns<FIRST>of_b[HALVES_IN];\nload_row(params,a,row<p.m?row:0,of_a);\n"
-"load_steps(params,b,0,columns_left,of_b);\n\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nOf_columns of=load_columns(p,item,column,valid);\nSaved saved;\nload_saved(p,state,item,row,column,valid,saved);\nload_residual(p,{item,row,column,valid},saved);\nAcc v[HALVES][RUN]={};\nadd_steps(of_a,of_b,0,v);\nadd_others<FIRST>(params,of_a,b,columns_left,v);\nif(valid>0){\nint run=WHOLE&& !IN_STRETCHES?RUN:valid;\nepilogue(p,state,of,saved,item,row,column,run,v);\nstore_result(p,state,item,row,column,run,v);\n}\nif(GEMMEPI_SUMS==1&&column==0&&row<p.m)\nstore_sum_of_row(p,row,of_a);\nif(GEMMEPI_SUMS==2&&line==0&&y==0)\nstore_sums_of_columns(p,column,columns_left,of_b);\nif constexpr(HAS_BGRAD){\nUNROLL\nfor(int i=0;i<HALVES*RUN;i++)\nv[i/RUN][i%RUN]=valid>0?v[i/RUN][i%RUN]:Acc(0);\nstore_partials<THREADS>(p,line,column,columns_left,x,y,WIDTH,v);\n}\nend_epilogue(p,state);\n}\n"}},
+"constexpr int STEPS=K-From<MOST?K-From:MOST;\nColumns<STEPS>others[HALVES_IN];\nload_steps(params,b,From,valid,others);\nadd_steps([&](int k){return to_acc<Acc>(row[From+k]);},others,sums);\nadd_others<From+STEPS>(params,row,b,valid,sums);\n}\n}\n\n\nDEVICE void store_sum(const gpi__epilogue_params&p,long long at,double sum){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.partials+at;\nif(GEMMEPI_SUMS_ADD)\nsum+=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\nDEVICE void store_sum_of_row(const gpi__epilogue_params&p,long long row,const In(&values)[K]){\ndouble sum=0;\nUNROLL\nfor(int k=0;k<K;k++)\nsum+=to_acc<double>(values[k]);\nstore_sum(p,row,sum);\n}\nDEVICE void store_sums_of_columns(const gpi__epilogue_params&p,long long column,int valid,const Columns<FIRST>(&of_b)[HALVES_IN]){\ndouble sums[HALVES][RUN]={};\nadd_steps([](int){return 1.0;},of_b,sums);\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nUNROLL\nfor(int i=0;i<RUN;i++)\nif(place(i)<valid)\n"
+"store_sum(p,column+half*p.n+place(i),sums[half][i]);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)gemmepi_outer(GEMMEPI_PARAMS gpi__plain_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 line=blockIdx.x/p.column_tiles,item=GEMMEPI_BATCHED?line/p.row_tiles:0;\nu32 x=threadIdx.x%WIDTH,y=threadIdx.x/WIDTH;\nlong long row=(long long)(line -item*p.row_tiles)*TILE_M+y;\nlong long column=(long long)(blockIdx.x-line*p.column_tiles)*TILE_N+x*(IN_STRETCHES?STRETCH:RUN);\nconstexpr int reach=ABREAST*RUN;\nint columns_left=column>=p.n?0:p.n-column<reach?(int)(p.n-column):reach,valid=row<p.m?columns_left:0;\nbegin_launch_behind();\nconst In*a=(const In*)params.a.data+item*params.a.stride;\nconst In*b=(const In*)params.b.data+item*params.b.stride +\n(columns_left?column:0)*(GEMMEPI_B_ROWS?params.b.ld:1);\nafter_launches_before();\n\nIn of_a[K];\nColumns<FIRST>of_b[HALVES_IN];\nload_row(params,a,row<p.m?row:0,of_a);\n"
+"load_steps(params,b,0,columns_left,of_b);\n\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nOf_columns of=load_columns(p,item,column,valid);\nSaved saved;\nload_saved(p,state,item,row,column,valid,saved);\nload_residual(p,{item,row,column,valid},saved);\nAcc v[HALVES][RUN]={};\nadd_steps([&](int k){return to_acc<Acc>(of_a[k]);},of_b,v);\nadd_others<FIRST>(params,of_a,b,columns_left,v);\nif(valid>0){\nint run=WHOLE&& !IN_STRETCHES?RUN:valid;\nepilogue(p,state,of,saved,item,row,column,run,v);\nstore_result(p,state,item,row,column,run,v);\n}\nif(GEMMEPI_SUMS==1&&column==0&&row<p.m)\nstore_sum_of_row(p,row,of_a);\nif(GEMMEPI_SUMS==2&&line==0&&y==0)\nstore_sums_of_columns(p,column,columns_left,of_b);\nif constexpr(HAS_BGRAD){\nUNROLL\nfor(int i=0;i<HALVES*RUN;i++)\nv[i/RUN][i%RUN]=valid>0?v[i/RUN][i%RUN]:Acc(0);\nstore_partials<THREADS>(p,line,column,columns_left,x,y,WIDTH,v);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_sm80.cu",
 {
 "#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 22\n#include \"sm80/block_scales.cuh\"\n#include \"sm80/finish.cuh\"\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply_add.cuh\"\n#if GEMMEPI_ELEMENT == 1\n#include \"sm80/scales.cuh\"\n#endif\n\n\nstruct Place_of_block{\nu32 slice,item,tile_m,tile_n;\nint first_k;\n};\n\n\n\nDEVICE Place_of_block place_of_block(const gpi__sm80_params&params){\nPlace_of_block place;\nu32 of_part=params.tile_rows*params.epilogue.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nplace.slice=slice;\nplace.item=IN_PARTS?slice/params.parts:slice;\nplace.first_k=IN_PARTS?(int)(slice -place.item*params.parts)*params.part_k:0;\nu32 of_band=params.band*params.epilogue.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 inside=rest-band*of_band;\nplace.tile_n=inside/height;\nplace.tile_m=above +inside -place.tile_n*height;\nreturn place;\n}\n\n\n"
@@ -24503,14 +24497,14 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 
-/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
+/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. And those of a network's blocks. */
 
-#define GPI__SUM_THREADS 128 /* reduce.cu: of a block that sums rows; of columns it has 32, */
-#define GPI__SUM_COLUMNS 32
-#define GPI__SUM_FEW_LANES \
-  8 /* each of so many threads, or MANY, so that few rounds of loads follow each other */
-#define GPI__SUM_MANY_LANES  32
-#define GPI__SUM_LEAST_LANES 4 /* that share a row */
+#define GPI__SUM_THREADS     128 /* reduce.cu: of a block that sums rows, */
+#define GPI__SUM_LEAST_LANES 4 /* of which so many share one */
+#define GPI__SUM_COLUMNS     32 /* of another block, each of some threads: */
+#define GPI__SUM_FEW_LANES   8
+#define GPI__SUM_MANY_LANES  16 /* a multiprocessor has three such blocks, */
+#define GPI__SUM_MOST_LANES  32 /* or one */
 
 /* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
  leaves them, or none. */
@@ -24528,13 +24522,20 @@ typedef struct gpi__addends {
   int64_t items;
   int dtype, scale, out_dtype, accumulate;
   int grouped, gathered; /* an item is a group's part of the rows, whose next one an index says */
+  int of_network; /* F32 that a network's blocks leave */
 } gpi__addends;
 
-/* Threads that share a sum. Of a row a quarter as many as it has elements, 128 at most: a row of up to 1024 needs one round of loads. */
-static int gpi__sum_lanes(const gpi__addends *x, int64_t terms) {
+/* Threads that share a sum: of a column more where it has many terms, so that few rounds of loads follow each other, of a row a quarter as many as it
+ has elements, 128 at most. */
+static int gpi__sum_lanes(const gemmepi_context *context, const gpi__addends *x, const gpi__reduce_params *params) {
+  int64_t tiles = gpi__divide_up(params->results, GPI__SUM_COLUMNS), terms = params->part_terms;
   int lanes = GPI__SUM_LEAST_LANES;
+  if (!x->of_rows && !x->grouped && terms < 128)
+    return GPI__SUM_FEW_LANES;
   if (!x->of_rows)
-    return x->grouped || terms >= 4 * GPI__SUM_MANY_LANES ? GPI__SUM_MANY_LANES : GPI__SUM_FEW_LANES;
+    return gpi__times(gpi__times(tiles, params->parts), x->items) <= context->multiprocessors
+        ? GPI__SUM_MOST_LANES
+        : GPI__SUM_MANY_LANES;
   while (lanes < GPI__SUM_THREADS && 4 * (int64_t)lanes < terms)
     lanes *= 2;
   return lanes;
@@ -24548,12 +24549,13 @@ static void gpi__reduce_prologue(const gpi__addends *x, int lanes, char *data, s
   gpi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
   gpi__append(&text, "#define GEMMEPI_OF_ROWS %d\n", x->of_rows);
   gpi__append(&text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n", x->grouped, x->gathered);
+  gpi__append(&text, "#define GEMMEPI_OF_NETWORK %d\n", x->of_network);
 }
 
 /* One launch of reduce.cu: items * parts lines of sums. */
 static gemmepi_status gpi__build_sum(gemmepi_context *context, const gpi__addends *x,
   const gpi__reduce_params *params, gpi__launch *launch) {
-  int lanes = gpi__sum_lanes(x, params->part_terms);
+  int lanes = gpi__sum_lanes(context, x, params);
   int threads = x->of_rows ? GPI__SUM_THREADS : GPI__SUM_COLUMNS * lanes;
   int64_t tiles = gpi__divide_up(params->results, threads / lanes);
   int64_t blocks = gpi__offset(gpi__offset(tiles, params->parts, 0), x->items, 0);
@@ -24574,7 +24576,7 @@ static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gp
   const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
   gpi__reduce_params *second = &sums->second_params;
   int64_t stride = gpi__offset(lines, out->length, 0), count = gpi__offset(results, stride, 0);
-  gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0};
+  gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0, 0};
   GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
   x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
   sums->partial_bytes = gpi__bytes_for(count, sizeof(double));
@@ -24651,7 +24653,7 @@ static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__probl
   gpi__reduce_params *params = &sums->first_params;
   int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0;
   int64_t results = shared ? 1 : problem->batch;
-  gpi__addends x = {0, results, problem->accumulator, 0, 0, 0, 0, 0};
+  gpi__addends x = {0, results, problem->accumulator, 0, 0, 0, 0, 0, 0};
   params->results = problem->views[GPI__BIAS_GRAD].length;
   if (gpi__has(problem, GEMMEPI_BGRAD)) {
     sums->operand = GPI__AUX;
@@ -40214,6 +40216,7 @@ typedef struct gpi__network_kernel {
   gpi__launch launch, sums; /* sums: those of blocks, of dw */
   gpi__network_shape shape;
   gpi__network_params params; /* without pointers */
+  gpi__reduce_params sums_params;
   size_t workspace_size;
 } gpi__network_kernel;
 
@@ -40562,20 +40565,17 @@ static void gpi__append_network_flags(gpi__text *text, const gpi__network_task *
     gpi__is_in_runs(task, task->layers[0].inputs, task->x.ld),
     gpi__is_in_runs(task, gpi__width_at(task, task->layer_count), task->y.ld), task->alignment % 16 == 0);
   if (gpi__is_network_backward(task))
-    gpi__append(text, "#define NETWORK_HAS_DX %d\n#define NETWORK_HAS_DW %d\n#define NETWORK_ACCUMULATES %d\n"
-      "#define NETWORK_GRADIENT_TYPE %s\n", gpi__network_is(task, GEMMEPI_NETWORK_DX), gpi__network_is(task, GEMMEPI_NETWORK_DW),
-      gpi__network_is(task, GEMMEPI_ACCUMULATE_DW), gpi__type(task->gradient_dtype));
+    gpi__append(text, "#define NETWORK_HAS_DX %d\n#define NETWORK_HAS_DW %d\n",
+      gpi__network_is(task, GEMMEPI_NETWORK_DX), gpi__network_is(task, GEMMEPI_NETWORK_DW));
 }
 
-/* All that stands before a kernel; that of the sums has no functions. */
-static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task, int arch, int has_functions) {
+/* All that stands before a kernel. */
+static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task, int arch) {
   int i, has_formulas = 0;
-  for (i = 0; i < task->layer_count && has_functions; i++)
+  for (i = 0; i < task->layer_count; i++)
     has_formulas |= task->layers[i].formula != NULL;
   gpi__append_network_shape(text, task, arch);
   gpi__append_network_flags(text, task);
-  if (!has_functions)
-    return;
   gpi__append(text, "#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define GEMMEPI_EXACT %d\n"
     "#define NETWORK_HAS_FORMULAS %d\n#define NETWORK_TURNS %d\n#include \"network.cuh\"\n",
     gpi__network_is_exact(task), has_formulas, gpi__network_goes_by_turns(task));
@@ -40594,41 +40594,45 @@ static void gpi__network_prologue(gpi__text *text, const gpi__network_task *task
 
 static gemmepi_status gpi__get_network_kernel(gemmepi_context *context, const gpi__network_task *task,
   const char *file, const char *entry, gpi__launch *launch) {
-  int has_functions = strcmp(entry, "gemmepi_network_sums") != 0;
   gpi__text text = gpi__growing_text(&context->allocator);
   gemmepi_status status;
-  gpi__network_prologue(&text, task, context->arch, has_functions);
+  gpi__network_prologue(&text, task, context->arch);
   status = gpi__get_printed_kernel(context, file, entry, &text, launch);
   gpi__delete(&context->allocator, text.data);
   return status;
 }
 
-/* Sums of a block's dw and dbias. */
-static int64_t gpi__network_sums(const gpi__network_task *task) {
-  int64_t count = 0;
-  int i;
+/* What adds up the sums that blocks leave of dw and dbias, one layer after another. */
+static gemmepi_status gpi__build_network_sums(gemmepi_context *context, const gpi__network_task *task,
+  gpi__network_kernel *kernel) {
+  gpi__addends x = {0, 1, GEMMEPI_F32, 0, task->gradient_dtype, 0, 0, 0, 1};
+  gpi__reduce_params *params = &kernel->sums_params;
+  int i, of_bias;
   for (i = 0; i < task->layer_count; i++)
-    count +=
-      (task->layers[i].inputs + gpi__network_is(task, GEMMEPI_NETWORK_BIAS)) * task->layers[i].width;
-  return count;
+    for (of_bias = 0; of_bias <= gpi__network_is(task, GEMMEPI_NETWORK_BIAS); of_bias++) {
+      params->begins[params->outputs++] = (int)params->results;
+      params->results += (of_bias ? 1 : task->layers[i].inputs) * task->layers[i].width;
+    }
+  x.accumulate = gpi__network_is(task, GEMMEPI_ACCUMULATE_DW);
+  params->x.ld = params->results;
+  params->terms = params->part_terms = (int64_t)kernel->launch.blocks;
+  params->parts = 1;
+  kernel->workspace_size = (size_t)(params->terms * params->results) * sizeof(float);
+  return gpi__build_sum(context, &x, params, &kernel->sums);
 }
 
 /* As many blocks as run at a time, or fewer; of few rows one for each tile. */
 static void gpi__shape_network(const gemmepi_context *context, const gpi__network_task *task, gpi__network_kernel *kernel) {
-  int64_t shared = gpi__network_shared(task, context->arch), sums = gpi__network_sums(task);
+  int64_t shared = gpi__network_shared(task, context->arch);
   int64_t at_once = gpi__blocks_at_once(context->arch, (unsigned)shared), tiles;
   kernel->shape = gpi__network_shape_of(task, context->arch);
   at_once = at_once < 1 ? 1 : at_once > kernel->shape.blocks ? kernel->shape.blocks : at_once;
   at_once *= context->multiprocessors;
   tiles = gpi__divide_up(task->rows, gpi__network_tile(&kernel->shape));
   kernel->launch.blocks = (unsigned)(tiles < at_once || kernel->shape.few ? tiles : at_once);
-  kernel->launch.threads_x = kernel->sums.threads_x = (unsigned)kernel->shape.warps * 32;
-  kernel->launch.threads_y = kernel->sums.threads_y = 1;
+  kernel->launch.threads_x = (unsigned)kernel->shape.warps * 32;
+  kernel->launch.threads_y = 1;
   kernel->launch.shared = (unsigned)shared;
-  if (gpi__is_network_backward(task) && gpi__network_is(task, GEMMEPI_NETWORK_DW)) {
-    kernel->sums.blocks = (unsigned)gpi__divide_up(sums, 32);
-    kernel->workspace_size = (size_t)kernel->launch.blocks * (size_t)sums * sizeof(float);
-  }
 }
 
 static void gpi__fill_network_params(const gpi__network_task *task, gpi__network_params *params) {
@@ -40665,9 +40669,8 @@ static gemmepi_status gpi__build_network_kernel(gemmepi_context *context, const 
   gpi__lock(&context->build_lock);
   status = gpi__get_network_kernel(
     context, task, file, backward ? "gemmepi_network_backward" : "gemmepi_network", &kernel->launch);
-  if (!status && kernel->sums.blocks)
-    status =
-      gpi__get_network_kernel(context, task, "network_sums.cu", "gemmepi_network_sums", &kernel->sums);
+  if (!status && backward && gpi__network_is(task, GEMMEPI_NETWORK_DW))
+    status = gpi__build_network_sums(context, task, kernel);
   gpi__unlock(&context->build_lock);
   gpi__leave_relaxed(context, &entry);
   return status;
@@ -41361,22 +41364,21 @@ static void gpi__point_network_to_operands(const gpi__network_task *task, const 
 static gemmepi_status gpi__launch_network(const gemmepi_context *context, const gpi__network_kernel *kernel,
   const gpi__network_task *task, const gpi__network_pointers *at, char *workspace, gemmepi_stream stream) {
   gpi__network_params params = kernel->params;
-  gpi__network_sums_params sums;
+  gpi__reduce_params sums = kernel->sums_params;
   gemmepi_status status;
-  int i;
+  int i, output = 0;
   params.x = at->alone[GPI__N_X];
   params.y = at->alone[GPI__N_Y];
   params.dy = at->alone[GPI__N_DY];
   params.dx = at->alone[GPI__N_DX];
   params.partials = (float *)(void *)workspace;
-  memset(&sums, 0, sizeof sums);
-  sums.partials = params.partials;
-  sums.count = (int)kernel->launch.blocks;
+  sums.x.data = params.partials;
   for (i = 0; i < task->layer_count; i++) {
     params.w[i] = at->of_layers[GPI__N_W - GPI__N_W][i];
     params.bias[i] = at->of_layers[GPI__N_BIAS - GPI__N_W][i];
-    sums.dw[i] = at->of_layers[GPI__N_DW - GPI__N_W][i];
-    sums.dbias[i] = at->of_layers[GPI__N_DBIAS - GPI__N_W][i];
+    sums.output[output++] = at->of_layers[GPI__N_DW - GPI__N_W][i];
+    if (gpi__network_is(task, GEMMEPI_NETWORK_BIAS))
+      sums.output[output++] = at->of_layers[GPI__N_DBIAS - GPI__N_W][i];
   }
   gpi__point_network_to_operands(task, at, &params);
   status = gpi__launch_kernel(context, &kernel->launch, &params, "a network", stream);

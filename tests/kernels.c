@@ -1344,8 +1344,9 @@ static void list_outer(void) {
         }
     for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++) {
         gemmepi_epilogue activation = gpi__activations[nth].code;
-        add_outer(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BIAS | GEMMEPI_AUX, (int)nth % shapes,
-                  (int)nth % 4, 16, 0);
+        gemmepi_epilogue of_operand = nth % 2 ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;
+        add_outer(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BIAS | GEMMEPI_AUX | of_operand,
+                  (int)nth % shapes, (int)nth % 4, 16, 0);
         add_outer(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED,
                   (int)(nth + 2) % shapes, (int)nth % 4, 8, 1);
     }

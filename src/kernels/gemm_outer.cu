@@ -123,18 +123,19 @@ __device__ inline void load_steps(const gpi__plain_params &params, const In *b, 
         to[half].load(b + half * params.epilogue.n * (GEMMEPI_B_ROWS ? params.b.ld : 1) + k * (GEMMEPI_B_ROWS ? 1 : params.b.ld), params.b.ld,
                       valid);
 }
-template <int Steps>
-__device__ inline void add_steps(const In (&row)[K], const Columns<Steps> (&of_b)[HALVES_IN], int first, Acc (&sums)[HALVES][RUN]) {
+// of_a: what the columns are multiplied by at each of the steps
+template <int Steps, class Of_a, class Sum>
+__device__ inline void add_steps(Of_a of_a, const Columns<Steps> (&of_b)[HALVES_IN], Sum (&sums)[HALVES][RUN]) {
 #pragma unroll
     for (int k = 0; k < Steps; k++) {
-        Acc of_a = to_acc<Acc>(row[first + k]);
+        Sum factor = of_a(k);
 #pragma unroll
         for (int half = 0; half < HALVES_IN; half++) {
             Acc columns[RUN];
             of_b[half].take(k, columns);
 #pragma unroll
             for (int j = 0; j < RUN; j++)
-                sums[half][j] = fmaf(of_a, columns[j], sums[half][j]);
+                sums[half][j] = fma(factor, (Sum)columns[j], sums[half][j]);
         }
     }
 }
@@ -145,7 +146,7 @@ __device__ inline void add_others(const gpi__plain_params &params, const In (&ro
         constexpr int STEPS = K - From < MOST ? K - From : MOST;
         Columns<STEPS> others[HALVES_IN];
         load_steps(params, b, From, valid, others);
-        add_steps(row, others, From, sums);
+        add_steps([&](int k) { return to_acc<Acc>(row[From + k]); }, others, sums);
         add_others<From + STEPS>(params, row, b, valid, sums);
     }
 }
@@ -165,22 +166,14 @@ __device__ inline void store_sum_of_row(const gpi__epilogue_params &p, long long
     store_sum(p, row, sum);
 }
 __device__ inline void store_sums_of_columns(const gpi__epilogue_params &p, long long column, int valid, const Columns<FIRST> (&of_b)[HALVES_IN]) {
+    double sums[HALVES][RUN] = {};
+    add_steps([](int) { return 1.0; }, of_b, sums);
 #pragma unroll
-    for (int half = 0; half < HALVES_IN; half++) {
-        double sums[RUN] = {};
-#pragma unroll
-        for (int k = 0; k < FIRST; k++) {
-            Acc values[RUN];
-            of_b[half].take(k, values);
-#pragma unroll
-            for (int i = 0; i < RUN; i++)
-                sums[i] += values[i];
-        }
+    for (int half = 0; half < HALVES_IN; half++)
 #pragma unroll
         for (int i = 0; i < RUN; i++)
             if (place(i) < valid)
-                store_sum(p, column + half * p.n + place(i), sums[i]);
-    }
+                store_sum(p, column + half * p.n + place(i), sums[half][i]);
 }
 
 // Blocks: items * row tiles * column tiles.
@@ -209,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemmepi_outer(GEMMEPI_P
     load_saved(p, state, item, row, column, valid, saved);
     load_residual(p, {item, row, column, valid}, saved);
     Acc v[HALVES][RUN] = {};
-    add_steps(of_a, of_b, 0, v);
+    add_steps([&](int k) { return to_acc<Acc>(of_a[k]); }, of_b, v);
     add_others<FIRST>(params, of_a, b, columns_left, v);
     if (valid > 0) { // beyond lies anything
         int run = WHOLE && !IN_STRETCHES ? RUN : valid;
