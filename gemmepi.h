@@ -10577,6 +10577,23 @@ static int gpi__scale_varies_along_k(const gpi__problem *problem, int operand) {
   return problem->views[operand].scale >= GEMMEPI_SCALE_VECTOR_128;
 }
 
+/* The operand that BGRAD_A or BGRAD_B sums for bias_grad, or -1. */
+static int gpi__summed_operand(const gpi__problem *problem) {
+  return gpi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GPI__A
+     : gpi__has(problem, GEMMEPI_BGRAD_B) ? (int)GPI__B
+        : -1;
+}
+
+/* The problem without those sums. */
+static gpi__problem gpi__without_sums(const gpi__problem *problem) {
+  gpi__problem rest = *problem;
+  if (gpi__summed_operand(problem) >= 0) {
+    rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD);
+    memset(&rest.views[GPI__BIAS_GRAD], 0, sizeof rest.views[GPI__BIAS_GRAD]);
+  }
+  return rest;
+}
+
 /* Whether D has no element. */
 static int gpi__is_empty(const gpi__problem *problem) {
   return problem->m == 0 || problem->n == 0;
@@ -20361,7 +20378,7 @@ static void gpi__host_sum_line(const gpi__problem *problem, const gpi__arguments
 
 /* bias_grad (+)= sums over k of op(A)'s rows or op(B)'s columns */
 static void gpi__host_sum_operand(const gpi__problem *problem, const gpi__arguments *arguments) {
-  int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
+  int operand = gpi__summed_operand(problem);
   const gpi__view *view = &problem->views[GPI__BIAS_GRAD];
   void *to = arguments->pointers[GPI__BIAS_GRAD];
   gpi__sum sum = {0, 0};
@@ -20855,7 +20872,7 @@ static void gpi__host_flags(const gpi__problem *problem, const gpi__arguments *a
   own.operand_scales = scales;
   own.operand_amax = &arguments->pointers[GPI__AMAX_AUX]; /* AUX is the first */
   (void)gpi__host_formula_over(problem, &flags.placed, &own, given, NULL);
-  if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+  if (gpi__summed_operand(problem) >= 0)
     gpi__host_sum_operand(problem, arguments);
 }
 
@@ -24625,13 +24642,6 @@ static gpi__kernel_matrix gpi__kernel_matrix_of(const gpi__view *view) {
   return matrix;
 }
 
-/* The operand that is summed, or -1. */
-static int gpi__summed_operand(const gpi__problem *problem) {
-  return gpi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GPI__A
-     : gpi__has(problem, GEMMEPI_BGRAD_B) ? (int)GPI__B
-        : -1;
-}
-
 /* An operand: each item along k. */
 static void gpi__sum_operand(const gpi__problem *problem, gpi__addends *x, gpi__sums *sums) {
   int operand = gpi__summed_operand(problem);
@@ -26886,7 +26896,7 @@ static int gpi__sm90_loaded(const gpi__problem *problem) {
 
 /* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
 static int64_t gpi__tiles_across(const gpi__problem *problem, const gpi__sm90_shape *shape) {
-  return gpi__has(problem, GEMMEPI_BGRAD_A)
+  return gpi__summed_operand(problem) == GPI__A
        ? gpi__divide_up(gpi__half_columns(problem), shape->tile_n / gpi__halves_in(problem))
        : gpi__divide_up(problem->m, shape->tile_m);
 }
@@ -26894,12 +26904,11 @@ static int64_t gpi__tiles_across(const gpi__problem *problem, const gpi__sm90_sh
 /* The operand that the kernel sums, 1 A or 2 B. Other than 16 bits, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
 static int gpi__sm90_summed(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
-  int sums_a = gpi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
-  if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || problem->views[GPI__A].bits != 16 ||
-    GPI__SM90_SUMMERS * 16 * gpi__tiles_across(problem, shape) < lines ||
+  int operand = gpi__summed_operand(problem), lines = operand == GPI__A ? shape->tile_m : shape->tile_n;
+  if (operand < 0 || problem->views[GPI__A].bits != 16 || GPI__SM90_SUMMERS * 16 * gpi__tiles_across(problem, shape) < lines ||
     (gpi__has(problem, GEMMEPI_GATED) && gpi__has(problem, GEMMEPI_AUX) && !applied))
     return 0;
-  return sums_a ? 1 : 2;
+  return operand == GPI__A ? 1 : 2;
 }
 
 /* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
@@ -29172,11 +29181,10 @@ static int gpi__outer_steps(const gpi__problem *problem) {
 
 /* The operand whose sums for bias_grad are the kernel's own, 1 A or 2 B; 0: none. */
 static int gpi__outer_sums(const gpi__problem *problem) {
-  int of_a = gpi__has(problem, GEMMEPI_BGRAD_A);
-  if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || problem->batch > 1 ||
-    problem->views[of_a ? GPI__A : GPI__B].scale || problem->k > gpi__outer_steps(problem))
+  int operand = gpi__summed_operand(problem);
+  if (operand < 0 || problem->batch > 1 || problem->views[operand].scale || problem->k > gpi__outer_steps(problem))
     return 0;
-  return of_a ? 1 : 2;
+  return operand == GPI__A ? 1 : 2;
 }
 
 /* Columns of a thread's run that lie side by side. */
@@ -29403,11 +29411,11 @@ static const char *gpi__lt_type_rule(const gpi__problem *problem) {
 
 static const char *gpi__lt_scale_rule(const gpi__problem *problem) {
   const gpi__view *views = problem->views;
-  int operand, summed = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
+  int operand, summed = gpi__summed_operand(problem);
   for (operand = GPI__A; operand <= GPI__RESIDUAL && problem->batch > 1; operand++)
     if (views[operand].scale > GEMMEPI_SCALE_TENSOR || views[GPI__SCALE_OF(operand)].batch_stride)
       return "a batch has scales that are more than one number";
-  if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && views[summed].scale)
+  if (summed >= 0 && views[summed].scale)
     return "it sums an operand without its scale";
   if (gpi__has(problem, GEMMEPI_BACKWARD) && views[GPI__AUX].scale)
     return "it has no scale for an aux that is read";
@@ -30585,16 +30593,6 @@ static gpi__view gpi__product_view(const gemmepi_context *context, const gpi__pr
   return split->to_workspace ? in_workspace : view;
 }
 
-/* The problem without the sums of an operand. */
-static gpi__problem gpi__without_sums(const gpi__problem *problem) {
-  gpi__problem rest = *problem;
-  if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)) {
-    rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD);
-    memset(&rest.views[GPI__BIAS_GRAD], 0, sizeof rest.views[GPI__BIAS_GRAD]);
-  }
-  return rest;
-}
-
 /* What keeps a bare product from cuBLASLt whatever its heuristic says, or NULL. */
 static const char *gpi__bare_rule(const gpi__problem *problem) {
   const gpi__view *views = problem->views;
@@ -30704,7 +30702,7 @@ static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candid
   split->candidate = candidate;
   split->has_product = problem->k != 0;
   split->bare =
-    candidate->bare || !gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+    candidate->bare || gpi__summed_operand(problem) < 0 ||
     gpi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
   if (!split->bare) {
     gpi__lt_question question = gpi__lt_question_of(context, &rest, GPI__LT_WHOLE);
@@ -31401,9 +31399,9 @@ typedef struct gpi__routed_plan {
 
 /* Returns what cuBLASLt's sums of an operand take. */
 static double gpi__lt_sum_microseconds(const gpi__problem *problem) {
-  int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
+  int operand = gpi__summed_operand(problem);
   double more = GPI__LT_SUM;
-  if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+  if (operand < 0)
     return 0;
   if (gpi__unit_of(problem, &problem->views[GPI__A], 0) < 16 || gpi__unit_of(problem, &problem->views[GPI__B], 0) < 16)
     more += GPI__LT_SUM_ODD * (double)problem->k;
@@ -31443,7 +31441,7 @@ static const char *gpi__split_rule(const gemmepi_context *context, const gpi__pr
 static double gpi__split_microseconds(const gpi__wanted *wanted) {
   const gpi__problem *problem = wanted->problem;
   gpi__problem bare = gpi__bare_problem(problem), rest = gpi__without_sums(problem);
-  if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && !gpi__lt_rule(wanted->context, &rest))
+  if (gpi__summed_operand(problem) >= 0 && !gpi__lt_rule(wanted->context, &rest))
     return gpi__with_memory(wanted->context, &rest, wanted->bare_microseconds + gpi__lt_epilogue_microseconds(&rest)) +
        gpi__sums_microseconds(problem);
   return gpi__with_memory(wanted->context, &bare, wanted->bare_microseconds) +
@@ -35145,9 +35143,9 @@ static const char *gpi__formula_rule(const gpi__problem *problem) {
 /* The problem as that kernel has it. */
 static gpi__problem gpi__inner_problem(const gpi__problem *problem) {
   static const int packs[2] = {0, 0};
-  gpi__problem inner;
+  gpi__problem rest = gpi__without_sums(problem), inner; /* they are another launch's */
   int operand;
-  gpi__pack_views(problem, packs, &inner);
+  gpi__pack_views(&rest, packs, &inner);
   for (operand = GPI__A; operand <= GPI__B; operand++) {
     gpi__view *view = &inner.views[operand];
     if (!gpi__is_gathered(problem, operand))
@@ -35159,8 +35157,6 @@ static gpi__problem gpi__inner_problem(const gpi__problem *problem) {
   inner.grouping.scales_gathered =
     gpi__is_gathered(problem, GPI__A) && problem->views[GPI__A].scale > GEMMEPI_SCALE_TENSOR;
   inner.grouping.gathered = 0;
-  inner.epilogue &= ~(uint64_t)(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B); /* by another launch */
-  memset(&inner.views[GPI__BIAS_GRAD], 0, sizeof inner.views[0]);
   return inner;
 }
 

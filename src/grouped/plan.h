@@ -70,9 +70,9 @@ static const char *gpi__formula_rule(const gpi__problem *problem) {
 /* The problem as that kernel has it. */
 static gpi__problem gpi__inner_problem(const gpi__problem *problem) {
     static const int packs[2] = {0, 0};
-    gpi__problem inner;
+    gpi__problem rest = gpi__without_sums(problem), inner; /* they are another launch's */
     int operand;
-    gpi__pack_views(problem, packs, &inner);
+    gpi__pack_views(&rest, packs, &inner);
     for (operand = GPI__A; operand <= GPI__B; operand++) {
         gpi__view *view = &inner.views[operand];
         if (!gpi__is_gathered(problem, operand))
@@ -84,8 +84,6 @@ static gpi__problem gpi__inner_problem(const gpi__problem *problem) {
     inner.grouping.scales_gathered =
         gpi__is_gathered(problem, GPI__A) && problem->views[GPI__A].scale > GEMMEPI_SCALE_TENSOR;
     inner.grouping.gathered = 0;
-    inner.epilogue &= ~(uint64_t)(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B); /* by another launch */
-    memset(&inner.views[GPI__BIAS_GRAD], 0, sizeof inner.views[0]);
     return inner;
 }
 

@@ -482,7 +482,7 @@ static void gpi__host_flags(const gpi__problem *problem, const gpi__arguments *a
     own.operand_scales = scales;
     own.operand_amax = &arguments->pointers[GPI__AMAX_AUX]; /* AUX is the first */
     (void)gpi__host_formula_over(problem, &flags.placed, &own, given, NULL);
-    if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+    if (gpi__summed_operand(problem) >= 0)
         gpi__host_sum_operand(problem, arguments);
 }
 

@@ -184,7 +184,7 @@ static void gpi__host_sum_line(const gpi__problem *problem, const gpi__arguments
 
 /* bias_grad (+)= sums over k of op(A)'s rows or op(B)'s columns */
 static void gpi__host_sum_operand(const gpi__problem *problem, const gpi__arguments *arguments) {
-    int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
+    int operand = gpi__summed_operand(problem);
     const gpi__view *view = &problem->views[GPI__BIAS_GRAD];
     void *to = arguments->pointers[GPI__BIAS_GRAD];
     gpi__sum sum = {0, 0};

@@ -181,6 +181,23 @@ static int gpi__scale_varies_along_k(const gpi__problem *problem, int operand) {
     return problem->views[operand].scale >= GEMMEPI_SCALE_VECTOR_128;
 }
 
+/* The operand that BGRAD_A or BGRAD_B sums for bias_grad, or -1. */
+static int gpi__summed_operand(const gpi__problem *problem) {
+    return gpi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GPI__A
+           : gpi__has(problem, GEMMEPI_BGRAD_B) ? (int)GPI__B
+                                                : -1;
+}
+
+/* The problem without those sums. */
+static gpi__problem gpi__without_sums(const gpi__problem *problem) {
+    gpi__problem rest = *problem;
+    if (gpi__summed_operand(problem) >= 0) {
+        rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD);
+        memset(&rest.views[GPI__BIAS_GRAD], 0, sizeof rest.views[GPI__BIAS_GRAD]);
+    }
+    return rest;
+}
+
 /* Whether D has no element. */
 static int gpi__is_empty(const gpi__problem *problem) {
     return problem->m == 0 || problem->n == 0;

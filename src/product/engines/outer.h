@@ -47,11 +47,11 @@ static int gpi__outer_steps(const gpi__problem *problem) {
 
 /* The operand whose sums for bias_grad are the kernel's own, 1 A or 2 B; 0: none. */
 static int gpi__outer_sums(const gpi__problem *problem) {
-    int of_a = gpi__has(problem, GEMMEPI_BGRAD_A);
-    if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || problem->batch > 1 ||
-        problem->views[of_a ? GPI__A : GPI__B].scale || problem->k > gpi__outer_steps(problem))
+    int operand = gpi__summed_operand(problem);
+    if (operand < 0 || problem->batch > 1 || problem->views[operand].scale ||
+        problem->k > gpi__outer_steps(problem))
         return 0;
-    return of_a ? 1 : 2;
+    return operand == GPI__A ? 1 : 2;
 }
 
 /* Columns of a thread's run that lie side by side. */

@@ -256,7 +256,7 @@ static int gpi__sm90_loaded(const gpi__problem *problem) {
 
 /* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
 static int64_t gpi__tiles_across(const gpi__problem *problem, const gpi__sm90_shape *shape) {
-    return gpi__has(problem, GEMMEPI_BGRAD_A)
+    return gpi__summed_operand(problem) == GPI__A
                ? gpi__divide_up(gpi__half_columns(problem), shape->tile_n / gpi__halves_in(problem))
                : gpi__divide_up(problem->m, shape->tile_m);
 }
@@ -264,12 +264,12 @@ static int64_t gpi__tiles_across(const gpi__problem *problem, const gpi__sm90_sh
 /* The operand that the kernel sums, 1 A or 2 B. Other than 16 bits, few tiles, and an epilogue that leaves too few registers, leave it to another
    launch. */
 static int gpi__sm90_summed(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
-    int sums_a = gpi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
-    if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || problem->views[GPI__A].bits != 16 ||
+    int operand = gpi__summed_operand(problem), lines = operand == GPI__A ? shape->tile_m : shape->tile_n;
+    if (operand < 0 || problem->views[GPI__A].bits != 16 ||
         GPI__SM90_SUMMERS * 16 * gpi__tiles_across(problem, shape) < lines ||
         (gpi__has(problem, GEMMEPI_GATED) && gpi__has(problem, GEMMEPI_AUX) && !applied))
         return 0;
-    return sums_a ? 1 : 2;
+    return operand == GPI__A ? 1 : 2;
 }
 
 /* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */

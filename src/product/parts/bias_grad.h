@@ -136,13 +136,6 @@ static gpi__kernel_matrix gpi__kernel_matrix_of(const gpi__view *view) {
     return matrix;
 }
 
-/* The operand that is summed, or -1. */
-static int gpi__summed_operand(const gpi__problem *problem) {
-    return gpi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GPI__A
-           : gpi__has(problem, GEMMEPI_BGRAD_B) ? (int)GPI__B
-                                                : -1;
-}
-
 /* An operand: each item along k. */
 static void gpi__sum_operand(const gpi__problem *problem, gpi__addends *x, gpi__sums *sums) {
     int operand = gpi__summed_operand(problem);

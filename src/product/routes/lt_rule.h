@@ -73,11 +73,11 @@ static const char *gpi__lt_type_rule(const gpi__problem *problem) {
 
 static const char *gpi__lt_scale_rule(const gpi__problem *problem) {
     const gpi__view *views = problem->views;
-    int operand, summed = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
+    int operand, summed = gpi__summed_operand(problem);
     for (operand = GPI__A; operand <= GPI__RESIDUAL && problem->batch > 1; operand++)
         if (views[operand].scale > GEMMEPI_SCALE_TENSOR || views[GPI__SCALE_OF(operand)].batch_stride)
             return "a batch has scales that are more than one number";
-    if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && views[summed].scale)
+    if (summed >= 0 && views[summed].scale)
         return "it sums an operand without its scale";
     if (gpi__has(problem, GEMMEPI_BACKWARD) && views[GPI__AUX].scale)
         return "it has no scale for an aux that is read";

@@ -50,9 +50,9 @@ typedef struct gpi__routed_plan {
 
 /* Returns what cuBLASLt's sums of an operand take. */
 static double gpi__lt_sum_microseconds(const gpi__problem *problem) {
-    int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
+    int operand = gpi__summed_operand(problem);
     double more = GPI__LT_SUM;
-    if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+    if (operand < 0)
         return 0;
     if (gpi__unit_of(problem, &problem->views[GPI__A], 0) < 16 ||
         gpi__unit_of(problem, &problem->views[GPI__B], 0) < 16)
@@ -93,7 +93,7 @@ static const char *gpi__split_rule(const gemmepi_context *context, const gpi__pr
 static double gpi__split_microseconds(const gpi__wanted *wanted) {
     const gpi__problem *problem = wanted->problem;
     gpi__problem bare = gpi__bare_problem(problem), rest = gpi__without_sums(problem);
-    if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && !gpi__lt_rule(wanted->context, &rest))
+    if (gpi__summed_operand(problem) >= 0 && !gpi__lt_rule(wanted->context, &rest))
         return gpi__with_memory(wanted->context, &rest,
                                 wanted->bare_microseconds + gpi__lt_epilogue_microseconds(&rest)) +
                gpi__sums_microseconds(problem);

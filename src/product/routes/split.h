@@ -52,16 +52,6 @@ static gpi__view gpi__product_view(const gemmepi_context *context, const gpi__pr
     return split->to_workspace ? in_workspace : view;
 }
 
-/* The problem without the sums of an operand. */
-static gpi__problem gpi__without_sums(const gpi__problem *problem) {
-    gpi__problem rest = *problem;
-    if (gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)) {
-        rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD);
-        memset(&rest.views[GPI__BIAS_GRAD], 0, sizeof rest.views[GPI__BIAS_GRAD]);
-    }
-    return rest;
-}
-
 /* What keeps a bare product from cuBLASLt whatever its heuristic says, or NULL. */
 static const char *gpi__bare_rule(const gpi__problem *problem) {
     const gpi__view *views = problem->views;
@@ -174,7 +164,7 @@ static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candid
     split->candidate = candidate;
     split->has_product = problem->k != 0;
     split->bare =
-        candidate->bare || !gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+        candidate->bare || gpi__summed_operand(problem) < 0 ||
         gpi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
     if (!split->bare) {
         gpi__lt_question question = gpi__lt_question_of(context, &rest, GPI__LT_WHOLE);
