@@ -4277,7 +4277,7 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   X(LOOK_UP, "[]",      1, 1, 9, GPI__WHOLE_TOO, NULL, NULL, 0, 0, 10, "0", NULL, NULL) /* node.place: the table */ \
   X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
   X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
-  X(GATE,    "",        2, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x times the activation of y; node.number: its parameter */ \
+  X(GATE,    "",        2, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x times the activation of y; node.number: its parameter, in kernels `in.parameter` */ \
   X(GRADIENT, "",       2, 3, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x, times the derivative at y, times z */ \
   X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
   X(JOIN,    "parts",   2, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
@@ -4338,6 +4338,11 @@ static const gpi__operation_of_formula gpi__formula_operations[] = {GPI__FORMULA
 /* Whether it draws random numbers: the argument that is its seed, before i; -1: no. */
 static int gpi__seed_argument(int op) {
   return op == GPI__OP_UNIFORM ? 0 : op == GPI__OP_STOCHASTIC ? 1 : -1;
+}
+
+/* Whether it is made with an activation or its derivative: node.place says which. */
+static int gpi__is_of_activation(int op) {
+  return op >= GPI__OP_ACTIVATE && op <= GPI__OP_GRADIENT;
 }
 
 /* Of an op that is no leaf. */
@@ -8267,8 +8272,7 @@ static int gpi__divides_by_number(const gpi__formula *formula, const gpi__node *
 
 /* What has a short form of less work: activations, sines, and quotients by a number, made with its reciprocal. */
 static int gpi__has_short_form(const gpi__graph *graph, const gpi__node *node) {
-  return node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE || node->op == GPI__OP_SIN ||
-     node->op == GPI__OP_COS ||
+  return gpi__is_of_activation(node->op) || node->op == GPI__OP_SIN || node->op == GPI__OP_COS ||
      (node->op == GPI__OP_DIV && graph->nodes[node->args[1]].op == GPI__OP_NUMBER);
 }
 
@@ -8838,6 +8842,33 @@ static int gpi__takes_long_sums(const gpi__formula *f) {
   return takes == 1;
 }
 
+/* Bits of FORMULA_WAVES. A gate's gradient of two factors is far where these leave the range together. */
+enum { GPI__HAS_WAVES = 1, GPI__HAS_GATE_GRADIENTS = 2 };
+
+static int gpi__may_be_far(const gpi__formula *f) {
+  int i, far = 0;
+  for (i = 0; i < f->node_count; i++) {
+    int op = f->nodes[i].op;
+    if (op == GPI__OP_SIN || op == GPI__OP_COS)
+      far |= GPI__HAS_WAVES;
+    if (op == GPI__OP_GRADIENT && f->nodes[i].args[2] >= 0)
+      far |= GPI__HAS_GATE_GRADIENTS;
+  }
+  return far;
+}
+
+/* Whether it has an activation whose parameter is no argument, and so the caller's: that of an `in`. */
+static int gpi__has_parameter(const gpi__formula *f) {
+  int i;
+  for (i = 0; i < f->node_count; i++) {
+    const gpi__node *node = &f->nodes[i];
+    int is_given = (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE) && node->args[1] >= 0;
+    if (gpi__is_of_activation(node->op) && !is_given && gpi__activations[node->place].parameter != 0)
+      return 1;
+  }
+  return 0;
+}
+
 /* Whether an activation's derivative is made, too, of the same number. */
 static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) {
   int i;
@@ -8850,17 +8881,35 @@ static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) 
   return 0;
 }
 
+/* Of a gate's value the sums count, too: its gradient is as good as what comes from behind. */
+static const char *gpi__name_of_activation(const gpi__formula *f, const gpi__node *node) {
+  int is_sum = gpi__is_sum_of_products(f, node->args[0], 0);
+  switch (node->op) {
+  case GPI__OP_DERIVE:
+    return "FORMULA_DERIVE(";
+  case GPI__OP_GATE:
+    return is_sum && gpi__is_sum_of_products(f, node->args[1], 0) ? "FORMULA_GATE_SUM(" : "FORMULA_GATE(";
+  case GPI__OP_GRADIENT:
+    return node->args[2] >= 0 ? "FORMULA_GATE_GRADIENT(" : "FORMULA_GRADIENT(";
+  }
+  return gpi__is_derived_beside(f, node) ? "FORMULA_ACTIVATE_BESIDE("
+     : is_sum                        ? "FORMULA_ACTIVATE_SUM("
+        : "FORMULA_ACTIVATE(";
+}
+
+/* Its arguments, the parameter last, which of activations and derivatives may be the second. */
 static void gpi__emit_activation(const gpi__emitter *e, const gpi__node *node, int member) {
-  gpi__append(e->out, "%s(%s, ", node->op == GPI__OP_DERIVE                              ? "FORMULA_DERIVE"
-    : gpi__is_derived_beside(e->formula, node)              ? "FORMULA_ACTIVATE_BESIDE"
-    : gpi__is_sum_of_products(e->formula, node->args[0], 0) ? "FORMULA_ACTIVATE_SUM" : "FORMULA_ACTIVATE",
-    gpi__activations[node->place].name);
-  gpi__emit_argument(e, node->args[0], member, GPI__AS_NUMBER);
+  int a, takes = node->op <= GPI__OP_DERIVE ? 1 : node->args[2] >= 0 ? 3 : 2;
+  gpi__append(e->out, "%s%s", gpi__name_of_activation(e->formula, node), gpi__activations[node->place].name);
+  for (a = 0; a < takes; a++) {
+    gpi__append(e->out, ", ");
+    gpi__emit_argument(e, node->args[a], member, GPI__AS_NUMBER);
+  }
   gpi__append(e->out, ", ");
-  if (node->args[1] >= 0)
+  if (takes == 1 && node->args[1] >= 0)
     gpi__emit_argument(e, node->args[1], member, GPI__AS_NUMBER);
   else
-    gpi__append(e->out, "GEMMEPI_T(0)");
+    gpi__append(e->out, gpi__activations[node->place].parameter != 0 ? "in.parameter" : "GEMMEPI_T(0)");
   gpi__append(e->out, ")");
 }
 
@@ -8912,7 +8961,7 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
   const gpi__node *node = &e->formula->nodes[number];
   if (gpi__divides_by_number(e->formula, node))
     gpi__emit_quotient(e, node, member);
-  else if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
+  else if (gpi__is_of_activation(node->op))
     gpi__emit_activation(e, node, member);
   else if (gpi__seed_argument(node->op) >= 0)
     gpi__emit_draw(e, number, member);
@@ -8965,14 +9014,6 @@ static void gpi__emit_tables(const gpi__emitter *e) {
   gpi__append(e->out, "\n");
 }
 
-static int gpi__has_waves(const gpi__formula *f) {
-  int i;
-  for (i = 0; i < f->node_count; i++)
-    if (f->nodes[i].op == GPI__OP_SIN || f->nodes[i].op == GPI__OP_COS)
-      return 1;
-  return 0;
-}
-
 /* What a kernel must know, for #if and as lists for macros:
 
    FORMULA_MEMBERS   columns of a unit, of what is wide; what is narrow has one then
@@ -8981,7 +9022,8 @@ static int gpi__has_waves(const gpi__formula *f) {
    FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
    FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
    FORMULA_ROUNDS    1: an `in` has scale_d, that of D, 1 where it has none
-   FORMULA_WAVES     1: there are sines or cosines; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
+   FORMULA_WAVES     bits: 1 sines or cosines, 2 gates' gradients; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
+   FORMULA_PARAMETER 1: an `in` has the parameter of an activation whose parameter is no argument
    FORMULA_EXCHANGED 1: the caller's rows are the columns here
    FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
    FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns, 4 RUNS_IN_BLOCKS
@@ -8992,10 +9034,11 @@ static void gpi__emit_table(const gpi__emitter *e) {
   int i, pass;
   gpi__append(e->out, "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
     "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
-    "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n#define FORMULA_WAVES %d\n",
-    gpi__members(f, GPI__WIDE), (int)f->mode, (long long)f->group, f->reads_value ? gpi__members(f, f->n_width) : 0,
+    "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n"
+    "#define FORMULA_WAVES %d\n#define FORMULA_PARAMETER %d\n", gpi__members(f, GPI__WIDE), (int)f->mode, (long long)f->group,
+    f->reads_value ? gpi__members(f, f->n_width) : 0,
     f->operands[GPI__RESULT].used ? f->operands[GPI__RESULT].members : 0, (unsigned)f->indices,
-    (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__has_waves(f));
+    (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__may_be_far(f), gpi__has_parameter(f));
   gpi__emit_uniforms(e);
   gpi__emit_tables(e);
   for (pass = 0; pass < 2; pass++) {
@@ -9050,8 +9093,10 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
         gpi__index_names[i], gpi__members(f, GPI__WIDE));
   if (f->rounds)
     gpi__append(e->out, "    GEMMEPI_T scale_d;\n");
-  if (gpi__has_waves(f))
+  if (gpi__may_be_far(f))
     gpi__append(e->out, "    bool is_near;\n");
+  if (gpi__has_parameter(f))
+    gpi__append(e->out, "    GEMMEPI_T parameter;\n");
   gpi__emit_random_inputs(e);
   gpi__append(e->out, "};\n");
 }
@@ -9078,12 +9123,12 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
 
 /* A unit's outputs from its inputs: two structs and a function. */
 static void gpi__emit_function(const gpi__emitter *e) {
-  int i, waves = gpi__has_waves(e->formula);
+  int i, far = gpi__may_be_far(e->formula);
   gpi__emit_inputs(e);
   gpi__append(e->out, "struct Formula_out {\n");
   gpi__emit_outputs(e, 0);
   gpi__append(e->out, "%s};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n%s",
-    waves ? "    bool is_far;\n" : "", waves ? "    out.is_far = false;\n" : "");
+    far ? "    bool is_far;\n" : "", far ? "    out.is_far = false;\n" : "");
   for (i = 0; i < e->formula->node_count; i++)
     gpi__emit_node(e, i);
   gpi__emit_outputs(e, 1);
@@ -9106,8 +9151,12 @@ static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
   gpi__emit_table(&e);
   gpi__append(out, "#ifndef FORMULA_ACTIVATE\n#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
     "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n"
-    "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n#endif\n"
-    "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n");
+    "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n"
+    "#define FORMULA_GATE(name, x, gate, p) times_activation<name>(x, gate, p)\n"
+    "#define FORMULA_GRADIENT(name, dy, x, p) times_derivative<name>(dy, x, p)\n"
+    "#define FORMULA_GATE_GRADIENT(name, dy, gate, x, p) near_gate_gradient<name>(dy, x, gate, p, in.is_near, out.is_far)\n#endif\n"
+    "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n"
+    "#ifndef FORMULA_GATE_SUM\n#define FORMULA_GATE_SUM FORMULA_GATE\n#endif\n");
   gpi__emit_function(&e);
 }
 GPI__OPTIMIZE_LITTLE_END
@@ -17074,7 +17123,7 @@ static const gpi__source gpi__sources[] = {
 "else if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU&& !GEMMEPI_EXACT&&sizeof(A)==4){\nA first=fabs(parameter)<=1?v:parameter,last=fabs(parameter)<=1?parameter:v;\nreturn choice(x>0,v*x,exponential_less_1(x)*first*last);\n}else if constexpr(Activation==ELU)\nreturn x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation,class A>DEVICE A activate_beside_derivative(A x,A parameter){\nif constexpr(ENDS_TAILS<Activation>)\nreturn times_activation<Activation>(A(1),x,parameter);\nelse\n"
 "return activate<Activation>(x,parameter);\n}\n\n\ntemplate<class A>DEVICE bool is_plain(A x,A y){\nA both=fabs(x*y);\nreturn both<=LARGEST<A> &&(both>=LEAST<A> ||x==0||y==0);\n}\n\n\ntemplate<int Activation>DEVICE float far_gate_gradient(float dy,float value,float gate,float parameter){\ndouble both=(double)dy*value;\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?(float)(both*gate*2):0;\ndouble below=both*parameter;\nif constexpr(Activation==ELU){\nfloat near=fmaxf(gate,-140);\nExponential<float>e=exponential(near),further=exponential(gate -near);\nbelow=below*e.part*e.root*e.root*further.part*further.root*further.root;\n}\nreturn(float)(gate>0?both:below);\n}\ntemplate<int Activation>DEVICE double far_gate_gradient(double dy,double value,double gate,double parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:0;\nelse if constexpr(Activation==LEAKY_RELU)\n"
 "return gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value)>fabs(dy);\ndouble both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(is_plain(dy,value)||last==0){\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter)*last;\n}\n\n\ntemplate<int Activation,class A>DEVICE bool is_far_product(A dy,A value){\nA both=dy*value;\nif constexpr(HAS_ANY_SIZE<Activation>)\nreturn!is_plain(dy,value);\nreturn Activation!=RELU&&(fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>));\n}\n\n\ntemplate<int Activation,class A>DEVICE A gate_gradient(A dy,A value,A gate,A parameter){\nbool is_far=is_far_product<Activation>(dy,value);\nA first=dy*value;\nif constexpr(HAS_ANY_SIZE<Activation>){\nA out=times_derivative<Activation>(first,gate,parameter);\nreturn is_far?far_gate_gradient<Activation>(dy,value,gate,parameter):out;\n}else{\nif(is_far)\nfirst=fabs(dy)>fabs(value)?dy:value;\n"
-"A out=times_derivative<Activation>(first,gate,parameter);\nif(is_far&& !(SELECTS<Activation> &&out==0))\nout*=fabs(dy)>fabs(value)?value:dy;\nreturn out;\n}\n}\n"}},
+"A out=times_derivative<Activation>(first,gate,parameter);\nif(is_far&& !(SELECTS<Activation> &&out==0))\nout*=fabs(dy)>fabs(value)?value:dy;\nreturn out;\n}\n}\n\n\ntemplate<int Activation,class A>\nDEVICE A near_gate_gradient(A dy,A value,A gate,A parameter,bool is_near,bool&is_far){\nis_far|=is_near&&is_far_product<Activation>(dy,value);\nreturn is_near?times_derivative<Activation>(dy*value,gate,parameter):gate_gradient<Activation>(dy,value,gate,parameter);\n}\n"}},
 {"amax.cuh",
 {
 "#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE u32 magnitude(float x){\nreturn __float_as_uint(x)&0x7fffffff;\n}\nDEVICE u64 magnitude(double x){\nreturn(u64)__double_as_longlong(x)&0x7fffffffffffffff;\n}\nDEVICE u32 magnitude(int){\nreturn 0;\n}\n\n\nDEVICE u32 larger_magnitude(float x,float y){\n#if __CUDA_ARCH__ >= 800\nfloat largest;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(largest): \"f\"(fabsf(x)),\"f\"(fabsf(y)));\nreturn __float_as_uint(largest);\n#else\nreturn magnitude(x)>magnitude(y)?magnitude(x):magnitude(y);\n#endif\n}\n\ntemplate<class A,int N,class M>DEVICE void keep_largest(const A(&v)[N],int valid,M&largest){\nUNROLL\nfor(int i=0;i<N;i++){\nM size=i<valid?magnitude(v[i]):0;\nlargest=size>largest?size:largest;\n}\n}\n\n\ntemplate<bool Is_f64>struct Amax_type{\ntypedef float type;\n};\ntemplate<>struct Amax_type<true>{\ntypedef double type;\n};\ntemplate<class T>using Amax_of=typename Amax_type<SAME<T,F64>>::type;\n\n"
@@ -17492,9 +17541,9 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/network_function.cuh\"\n\n\n\n\n#ifdef NETWORK_BIAS\n#ifdef FORMULA_INPUTS\nconstexpr bool IS_OF_RESULT=false;\n\n#define FUNCTION_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[VALUES];\nstruct Inputs{\nFORMULA_INPUTS(FUNCTION_RUNS)\n};\n\ntemplate<int Place,int Kind,class Type>\nDEVICE void load_input(const gpi__network_operand*places,const Part&part,const float(&dy)[VALUES],Taken<Type>(&x)[VALUES]){\nif constexpr(Place==NETWORK_BIAS){\nfor_all(Taken<Type>(-0.f),x);\n}else if constexpr(Place==NETWORK_DY){\nmemcpy(x,dy,sizeof x);\n}else if constexpr(Kind==kind::NUMBER){\nfor_all((Taken<Type>)places[Place].number,x);\n}else if constexpr(Kind==kind::SCALAR){\nfor_all(taken<Type>(*(const Type*)places[Place].data),x);\n}else{\nUNROLL\nfor(int i=0;i<VALUES;i++){\nint row=part.row+i/4*8,column=part.column+i%4;\nbool exists=(Kind==kind::PER_COLUMN||row<part.rows)&&(Kind==kind::PER_ROW||column<part.columns);\n"
 "const Type*at=(const Type*)places[Place].data+(Kind==kind::PER_COLUMN?0:(u32)row*places[Place].ld)+(Kind==kind::PER_ROW?0:column);\nx[i]=exists?taken<Type>(*at):Taken<Type>(0);\n}\n}\n}\n\n#define FUNCTION_LOAD(place_, name, kind_, members, type, periods) load_input<place_, kind::kind_, type>(places, part, dy, inputs.name);\n#define FUNCTION_TAKE(place_, name, kind_, members, type, periods) in.name[0] = inputs.name[at];\n#define FUNCTION_TURN(place_, name, kind_, members, type, periods) turn_round<AtOnce>(inputs.name);\n\n\ntemplate<bool Near>DEVICE bool compute(const Part&part,int i,int at,const Inputs&inputs,float(&v)[VALUES]){\nFormula_in in;\nFormula_out out;\n(void)inputs;\nFORMULA_INPUTS(FUNCTION_TAKE)\n#if FORMULA_VALUE\nin.v[0]=v[at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=part.row+i/4*8;\n#endif\n#if FORMULA_INDICES & 2\nin.column[0]=part.column+i%4;\n#endif\n#if FORMULA_INDICES & 4\nin.item=0;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=part.rows;\n#endif\n"
 "#if FORMULA_INDICES & 16\nin.columns=part.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=part.depth;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=1;\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\nv[at]=out.d[0];\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<bool Near,int AtOnce>DEVICE bool compute_all(const Part&part,Inputs&inputs,float(&v)[VALUES]){\nbool is_right=true;\n#pragma unroll 1\nfor(int first=0;first<VALUES;first+=AtOnce){\nUNROLL\nfor(int i=0;i<AtOnce;i++)\nis_right&=compute<Near>(part,first+i,i,inputs,v);\nturn_round<AtOnce>(v);\nFORMULA_INPUTS(FUNCTION_TURN)\n}\nreturn is_right;\n}\n\n\nDEVICE void apply(const gpi__network_operand*places,const Part&part,float,const float(&dy)[VALUES],float(&v)[VALUES]){\nInputs inputs;\nfloat given[VALUES];\n(void)places,(void)dy;\nFORMULA_INPUTS(FUNCTION_LOAD)\nmemcpy(given,v,sizeof v);\nif(!compute_all<true,NETWORK_TURNS?2:VALUES>(part,inputs,v)&&FORMULA_WAVES){\n"
-"memcpy(v,given,sizeof v);\ncompute_all<false,1>(part,inputs,v);\n}\n}\n\n#undef FUNCTION_RUNS\n#undef FUNCTION_LOAD\n#undef FUNCTION_TAKE\n#undef FUNCTION_TURN\n#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_EXCHANGED\n#undef FORMULA_EXACT\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_UNIFORMS\n#undef FORMULA_TABLES\n#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n#undef FORMULA_RANDOM\n#else\nconstexpr bool IS_OF_RESULT=NETWORK_ACTIVATION==RELU;\n\nDEVICE void apply(const gpi__network_operand*,const Part&,float parameter,const float(&dy)[VALUES],float(&v)[VALUES]){\n(void)dy;\nif constexpr(!GEMMEPI_EXACT&&ENDS_TAILS<NETWORK_ACTIVATION> && !(NETWORK_BACKWARD&&NETWORK_ACTIVATION==GELU_TANH)){\nactivate_runs<NETWORK_ACTIVATION,NETWORK_BACKWARD>(dy,v);\n}else{\nUNROLL\nfor(int i=0;i<VALUES;i++)\n"
-"v[i]=NETWORK_BACKWARD?times_derivative<NETWORK_ACTIVATION>(dy[i],v[i],parameter)\n:activate_sum<NETWORK_ACTIVATION,false>(v[i],parameter);\n}\n",
-"}\n\n#endif\n#undef NETWORK_BIAS\n#undef NETWORK_DY\n#undef NETWORK_BACKWARD\n#undef NETWORK_ACTIVATION\n#endif\n"}},
+"memcpy(v,given,sizeof v);\ncompute_all<false,1>(part,inputs,v);\n}\n}\n\n#undef FUNCTION_RUNS\n#undef FUNCTION_LOAD\n#undef FUNCTION_TAKE\n#undef FUNCTION_TURN\n#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_EXCHANGED\n#undef FORMULA_EXACT\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_PARAMETER\n#undef FORMULA_UNIFORMS\n#undef FORMULA_TABLES\n#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n#undef FORMULA_RANDOM\n#else\nconstexpr bool IS_OF_RESULT=NETWORK_ACTIVATION==RELU;\n\nDEVICE void apply(const gpi__network_operand*,const Part&,float parameter,const float(&dy)[VALUES],float(&v)[VALUES]){\n(void)dy;\nif constexpr(!GEMMEPI_EXACT&&ENDS_TAILS<NETWORK_ACTIVATION> && !(NETWORK_BACKWARD&&NETWORK_ACTIVATION==GELU_TANH)){\nactivate_runs<NETWORK_ACTIVATION,NETWORK_BACKWARD>(dy,v);\n}else{\nUNROLL\nfor(int i=0;i<VALUES;i++)\n"
+"v[i]=NETWORK_BACKWARD?times_derivative<NETWORK_ACTIVATION>(dy[i],v[i],parameter)\n",
+":activate_sum<NETWORK_ACTIVATION,false>(v[i],parameter);\n}\n}\n\n#endif\n#undef NETWORK_BIAS\n#undef NETWORK_DY\n#undef NETWORK_BACKWARD\n#undef NETWORK_ACTIVATION\n#endif\n"}},
 {"network_wgmma.cuh",
 {
 "#line 1 \"src/kernels/network_wgmma.cuh\"\n\n\n#pragma once\n#include \"wgmma_groups.cuh\"\n\n#define NETWORK_FOUR(step, half) \"+f\"(sums[step].at[0][half][0]), \"+f\"(sums[step].at[0][half][1]), \"+f\"(sums[step].at[0][half][2]), \"+f\"(sums[step].at[0][half][3])\n#define NETWORK_EIGHT(step) NETWORK_FOUR(step, 0), NETWORK_FOUR(step, 1)\n#define NETWORK_0_TO_7 \"%0, %1, %2, %3, %4, %5, %6, %7\"\n#define NETWORK_0_TO_15 NETWORK_0_TO_7 \", %8, %9, %10, %11, %12, %13, %14, %15\"\n#define NETWORK_0_TO_31 NETWORK_0_TO_15 \", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define NETWORK_PRODUCT(type, columns, sums, a, b, rest) \\\n\"{\\n.reg .pred adds;\\nsetp.ne.b32 adds, 1, 0;\\n\" \\\n\"wgmma.mma_async.sync.aligned.m64n\" columns \"k16.f32.\" type \".\" type \" {\" sums \"}, \" a \", \" b \", adds, 1, 1, \" rest \";\\n}\"\n\n#define NETWORK_PRODUCTS(element, type) \\\n"
@@ -24952,7 +25001,7 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
 
 /* Cycles of a node of the formula, of a warpgroup for an element in each of its threads, roughly. */
 static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
-  if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
+  if (gpi__is_of_activation(node->op))
     return gpi__activations[node->place].cycles;
   if (gpi__divides_by_number(f, node))
     return gpi__operation_of(GPI__OP_MUL)->cycles;
@@ -25053,9 +25102,8 @@ static double gpi__inside_instructions(const gpi__problem *problem) {
   double count = 0;
   int i;
   for (i = 0; i < f->node_count; i++)
-    count +=
-      gpi__node_cycles(f, &f->nodes[i]) *
-      (!f->is_short && (f->nodes[i].op == GPI__OP_ACTIVATE || f->nodes[i].op == GPI__OP_DERIVE) ? 2 : 1);
+    count += gpi__node_cycles(f, &f->nodes[i]) *
+        (!f->is_short && gpi__is_of_activation(f->nodes[i].op) ? 2 : 1);
   count /= gpi__members_of_v(f);
   for (i = 0; i < f->operand_count; i++)
     if (gpi__is_reduced(&f->operands[i]))
@@ -28597,10 +28645,10 @@ static const char *gpi__made_rule(const gpi__kept_formula *made, int alignment) 
   const char *rule = NULL;
   int i, used = 0;
   if (f->accumulator != GEMMEPI_F32 || f->uses_uniform || f->indices || f->rounds || f->has_halves ||
-    gpi__has_waves(f) || !f->reads_value)
+    gpi__may_be_far(f) || !f->reads_value)
     return "b's formula has indices, random numbers, parts, sines or rounded()";
   for (i = 0; i < f->node_count; i++)
-    if (f->nodes[i].op == GPI__OP_ACTIVATE || f->nodes[i].op == GPI__OP_DERIVE)
+    if (gpi__is_of_activation(f->nodes[i].op))
       return "b's formula has an activation";
   for (i = 0; i < f->operand_count && !rule; i++) {
     used += f->operands[i].used != 0;

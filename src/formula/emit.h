@@ -159,6 +159,33 @@ static int gpi__takes_long_sums(const gpi__formula *f) {
     return takes == 1;
 }
 
+/* Bits of FORMULA_WAVES. A gate's gradient of two factors is far where these leave the range together. */
+enum { GPI__HAS_WAVES = 1, GPI__HAS_GATE_GRADIENTS = 2 };
+
+static int gpi__may_be_far(const gpi__formula *f) {
+    int i, far = 0;
+    for (i = 0; i < f->node_count; i++) {
+        int op = f->nodes[i].op;
+        if (op == GPI__OP_SIN || op == GPI__OP_COS)
+            far |= GPI__HAS_WAVES;
+        if (op == GPI__OP_GRADIENT && f->nodes[i].args[2] >= 0)
+            far |= GPI__HAS_GATE_GRADIENTS;
+    }
+    return far;
+}
+
+/* Whether it has an activation whose parameter is no argument, and so the caller's: that of an `in`. */
+static int gpi__has_parameter(const gpi__formula *f) {
+    int i;
+    for (i = 0; i < f->node_count; i++) {
+        const gpi__node *node = &f->nodes[i];
+        int is_given = (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE) && node->args[1] >= 0;
+        if (gpi__is_of_activation(node->op) && !is_given && gpi__activations[node->place].parameter != 0)
+            return 1;
+    }
+    return 0;
+}
+
 /* Whether an activation's derivative is made, too, of the same number. */
 static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) {
     int i;
@@ -171,19 +198,36 @@ static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) 
     return 0;
 }
 
+/* Of a gate's value the sums count, too: its gradient is as good as what comes from behind. */
+static const char *gpi__name_of_activation(const gpi__formula *f, const gpi__node *node) {
+    int is_sum = gpi__is_sum_of_products(f, node->args[0], 0);
+    switch (node->op) {
+    case GPI__OP_DERIVE:
+        return "FORMULA_DERIVE(";
+    case GPI__OP_GATE:
+        return is_sum && gpi__is_sum_of_products(f, node->args[1], 0) ? "FORMULA_GATE_SUM(" : "FORMULA_GATE(";
+    case GPI__OP_GRADIENT:
+        return node->args[2] >= 0 ? "FORMULA_GATE_GRADIENT(" : "FORMULA_GRADIENT(";
+    }
+    return gpi__is_derived_beside(f, node) ? "FORMULA_ACTIVATE_BESIDE("
+           : is_sum                        ? "FORMULA_ACTIVATE_SUM("
+                                           : "FORMULA_ACTIVATE(";
+}
+
+/* Its arguments, the parameter last, which of activations and derivatives may be the second. */
 static void gpi__emit_activation(const gpi__emitter *e, const gpi__node *node, int member) {
-    gpi__append(e->out, "%s(%s, ",
-                node->op == GPI__OP_DERIVE                              ? "FORMULA_DERIVE"
-                : gpi__is_derived_beside(e->formula, node)              ? "FORMULA_ACTIVATE_BESIDE"
-                : gpi__is_sum_of_products(e->formula, node->args[0], 0) ? "FORMULA_ACTIVATE_SUM"
-                                                                        : "FORMULA_ACTIVATE",
+    int a, takes = node->op <= GPI__OP_DERIVE ? 1 : node->args[2] >= 0 ? 3 : 2;
+    gpi__append(e->out, "%s%s", gpi__name_of_activation(e->formula, node),
                 gpi__activations[node->place].name);
-    gpi__emit_argument(e, node->args[0], member, GPI__AS_NUMBER);
+    for (a = 0; a < takes; a++) {
+        gpi__append(e->out, ", ");
+        gpi__emit_argument(e, node->args[a], member, GPI__AS_NUMBER);
+    }
     gpi__append(e->out, ", ");
-    if (node->args[1] >= 0)
+    if (takes == 1 && node->args[1] >= 0)
         gpi__emit_argument(e, node->args[1], member, GPI__AS_NUMBER);
     else
-        gpi__append(e->out, "GEMMEPI_T(0)");
+        gpi__append(e->out, gpi__activations[node->place].parameter != 0 ? "in.parameter" : "GEMMEPI_T(0)");
     gpi__append(e->out, ")");
 }
 
@@ -236,7 +280,7 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
     const gpi__node *node = &e->formula->nodes[number];
     if (gpi__divides_by_number(e->formula, node))
         gpi__emit_quotient(e, node, member);
-    else if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
+    else if (gpi__is_of_activation(node->op))
         gpi__emit_activation(e, node, member);
     else if (gpi__seed_argument(node->op) >= 0)
         gpi__emit_draw(e, number, member);
@@ -290,14 +334,6 @@ static void gpi__emit_tables(const gpi__emitter *e) {
     gpi__append(e->out, "\n");
 }
 
-static int gpi__has_waves(const gpi__formula *f) {
-    int i;
-    for (i = 0; i < f->node_count; i++)
-        if (f->nodes[i].op == GPI__OP_SIN || f->nodes[i].op == GPI__OP_COS)
-            return 1;
-    return 0;
-}
-
 /* What a kernel must know, for #if and as lists for macros:
 
        FORMULA_MEMBERS   columns of a unit, of what is wide; what is narrow has one then
@@ -306,7 +342,8 @@ static int gpi__has_waves(const gpi__formula *f) {
        FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
        FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
        FORMULA_ROUNDS    1: an `in` has scale_d, that of D, 1 where it has none
-       FORMULA_WAVES     1: there are sines or cosines; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
+       FORMULA_WAVES     bits: 1 sines or cosines, 2 gates' gradients; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
+       FORMULA_PARAMETER 1: an `in` has the parameter of an activation whose parameter is no argument
        FORMULA_EXCHANGED 1: the caller's rows are the columns here
        FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
        FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns, 4 RUNS_IN_BLOCKS
@@ -319,11 +356,11 @@ static void gpi__emit_table(const gpi__emitter *e) {
                 "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
                 "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
                 "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n"
-                "#define FORMULA_WAVES %d\n",
+                "#define FORMULA_WAVES %d\n#define FORMULA_PARAMETER %d\n",
                 gpi__members(f, GPI__WIDE), (int)f->mode, (long long)f->group,
                 f->reads_value ? gpi__members(f, f->n_width) : 0,
                 f->operands[GPI__RESULT].used ? f->operands[GPI__RESULT].members : 0, (unsigned)f->indices,
-                (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__has_waves(f));
+                (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__may_be_far(f), gpi__has_parameter(f));
     gpi__emit_uniforms(e);
     gpi__emit_tables(e);
     for (pass = 0; pass < 2; pass++) {
@@ -381,8 +418,10 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
                         gpi__index_names[i], gpi__members(f, GPI__WIDE));
     if (f->rounds)
         gpi__append(e->out, "    GEMMEPI_T scale_d;\n");
-    if (gpi__has_waves(f))
+    if (gpi__may_be_far(f))
         gpi__append(e->out, "    bool is_near;\n");
+    if (gpi__has_parameter(f))
+        gpi__append(e->out, "    GEMMEPI_T parameter;\n");
     gpi__emit_random_inputs(e);
     gpi__append(e->out, "};\n");
 }
@@ -410,14 +449,14 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
 
 /* A unit's outputs from its inputs: two structs and a function. */
 static void gpi__emit_function(const gpi__emitter *e) {
-    int i, waves = gpi__has_waves(e->formula);
+    int i, far = gpi__may_be_far(e->formula);
     gpi__emit_inputs(e);
     gpi__append(e->out, "struct Formula_out {\n");
     gpi__emit_outputs(e, 0);
     gpi__append(
         e->out,
         "%s};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n%s",
-        waves ? "    bool is_far;\n" : "", waves ? "    out.is_far = false;\n" : "");
+        far ? "    bool is_far;\n" : "", far ? "    out.is_far = false;\n" : "");
     for (i = 0; i < e->formula->node_count; i++)
         gpi__emit_node(e, i);
     gpi__emit_outputs(e, 1);
@@ -438,12 +477,17 @@ static gpi__emitter gpi__emitter_of(gpi__text *out, const gpi__formula *formula)
 static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
     gpi__emitter e = gpi__emitter_of(out, formula);
     gpi__emit_table(&e);
-    gpi__append(out,
-                "#ifndef FORMULA_ACTIVATE\n"
-                "#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
-                "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n"
-                "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n#endif\n"
-                "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n");
+    gpi__append(
+        out,
+        "#ifndef FORMULA_ACTIVATE\n"
+        "#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
+        "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n"
+        "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n"
+        "#define FORMULA_GATE(name, x, gate, p) times_activation<name>(x, gate, p)\n"
+        "#define FORMULA_GRADIENT(name, dy, x, p) times_derivative<name>(dy, x, p)\n"
+        "#define FORMULA_GATE_GRADIENT(name, dy, gate, x, p) near_gate_gradient<name>(dy, x, gate, p, in.is_near, out.is_far)\n#endif\n"
+        "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n"
+        "#ifndef FORMULA_GATE_SUM\n#define FORMULA_GATE_SUM FORMULA_GATE\n#endif\n");
     gpi__emit_function(&e);
 }
 

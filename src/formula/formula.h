@@ -90,8 +90,7 @@ static int gpi__divides_by_number(const gpi__formula *formula, const gpi__node *
 
 /* What has a short form of less work: activations, sines, and quotients by a number, made with its reciprocal. */
 static int gpi__has_short_form(const gpi__graph *graph, const gpi__node *node) {
-    return node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE || node->op == GPI__OP_SIN ||
-           node->op == GPI__OP_COS ||
+    return gpi__is_of_activation(node->op) || node->op == GPI__OP_SIN || node->op == GPI__OP_COS ||
            (node->op == GPI__OP_DIV && graph->nodes[node->args[1]].op == GPI__OP_NUMBER);
 }
 

@@ -66,7 +66,7 @@
     X(LOOK_UP, "[]",      1, 1, 9, GPI__WHOLE_TOO, NULL, NULL, 0, 0, 10, "0", NULL, NULL) /* node.place: the table */         \
     X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL)                               \
     X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL)                                 \
-    X(GATE,    "",        2, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x times the activation of y; node.number: its parameter */ \
+    X(GATE,    "",        2, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x times the activation of y; node.number: its parameter, in kernels `in.parameter` */ \
     X(GRADIENT, "",       2, 3, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x, times the derivative at y, times z */ \
     X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
     X(JOIN,    "parts",   2, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
@@ -127,6 +127,11 @@ static const gpi__operation_of_formula gpi__formula_operations[] = {GPI__FORMULA
 /* Whether it draws random numbers: the argument that is its seed, before i; -1: no. */
 static int gpi__seed_argument(int op) {
     return op == GPI__OP_UNIFORM ? 0 : op == GPI__OP_STOCHASTIC ? 1 : -1;
+}
+
+/* Whether it is made with an activation or its derivative: node.place says which. */
+static int gpi__is_of_activation(int op) {
+    return op >= GPI__OP_ACTIVATE && op <= GPI__OP_GRADIENT;
 }
 
 /* Of an op that is no leaf. */

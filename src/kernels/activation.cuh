@@ -726,3 +726,10 @@ template <int Activation, class A> __device__ inline A gate_gradient(A dy, A val
         return out;
     }
 }
+// That in a formula, whose `in` says whether no product is far, which the compiler knows: where one is, is_far becomes true, and the result
+// is none.
+template <int Activation, class A>
+__device__ inline A near_gate_gradient(A dy, A value, A gate, A parameter, bool is_near, bool &is_far) {
+    is_far |= is_near && is_far_product<Activation>(dy, value);
+    return is_near ? times_derivative<Activation>(dy * value, gate, parameter) : gate_gradient<Activation>(dy, value, gate, parameter);
+}

@@ -120,6 +120,7 @@ __device__ inline void apply(const gpi__network_operand *places, const Part &par
 #undef FORMULA_EXACT
 #undef FORMULA_ROUNDS
 #undef FORMULA_WAVES
+#undef FORMULA_PARAMETER
 #undef FORMULA_UNIFORMS
 #undef FORMULA_TABLES
 #undef FORMULA_INPUTS

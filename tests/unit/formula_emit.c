@@ -66,8 +66,46 @@ static const char *shim =
     "extern \"C\" float by_chance(int cut, float x, float u) {\n"
     "    return cut == 13 ? formula_stochastic<13>(x, u) : formula_stochastic<16>(x, u); }\n";
 
+/* Of these a product with an activation or its derivative is emitted as one node, as graphs of epilogues and operations have it. */
+static const char *const joined_formulas[] = {
+    "d = left(v) * silu(right(v))",
+    "d = left(v + b) * gelu_tanh(right(v + b))",
+    "d = r * d_tanh(v)",
+    "d = left(v) * elu(right(v), 0.75)",
+    "d = pair(v * silu(right(w)), v * left(w) * d_silu(right(w)))",
+    "d = u * leaky_relu(v, 0.25) + u * r * d_leaky_relu(v, 0.25)",
+    "d = r * d_relu(v)",
+    "d = r * u * d_squared_relu(v)",
+};
+
+/* The parameter of what was joined, which is no argument then. */
+static double join_activations(const gpi__formula *f) {
+    gpi__node *nodes = (gpi__node *)(uintptr_t)f->nodes, *n, *x, *y;
+    double parameter = 0;
+    int i;
+    for (i = 0; i < f->node_count; i++) {
+        n = &nodes[i];
+        if (n->op != GPI__OP_MUL || !gpi__is_of_activation(nodes[n->args[1]].op))
+            continue;
+        x = &nodes[n->args[0]], y = &nodes[n->args[1]];
+        n->op = y->op == GPI__OP_DERIVE ? GPI__OP_GRADIENT : GPI__OP_GATE;
+        n->place = y->place;
+        n->args[1] = y->args[0];
+        if (y->args[1] >= 0)
+            parameter = nodes[y->args[1]].number;
+        if (n->op == GPI__OP_GRADIENT && x->op == GPI__OP_MUL) {
+            n->args[2] = x->args[1];
+            n->args[0] = x->args[0];
+        }
+    }
+    for (i = 0; i < f->node_count; i++)
+        if (nodes[i].op == GPI__OP_ACTIVATE || nodes[i].op == GPI__OP_DERIVE)
+            nodes[i].op = GPI__OP_NEG; /* nobody reads it */
+    return parameter;
+}
+
 /* Of one formula: its code, and a function that gives it what it reads and takes what comes out. */
-static void write_formula(FILE *file, const gpi__formula *f, int number, const char *type) {
+static void write_formula(FILE *file, const gpi__formula *f, int number, const char *type, double parameter) {
     static char code[1 << 16];
     gpi__text text = gpi__text_in(code, sizeof code);
     int i, member;
@@ -99,6 +137,12 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
             fprintf(file, "    in.%s = index[%d];\n", gpi__index_names[i], i);
         else if (f->indices >> i & 1)
             fprintf(file, "    for (int m = 0; m < FORMULA_MEMBERS; m++) in.column[m] = column[m];\n");
+    if (parameter != 0)
+        fprintf(file, "    in.parameter = (%s)%.17g;\n", type, parameter);
+    if (gpi__may_be_far(f))
+        fprintf(
+            file,
+            "    in.is_near = true;\n    formula(in, out);\n    in.is_near = false;\n    if (out.is_far)\n    ");
     fprintf(file, "    formula(in, out);\n");
     for (i = 0; i <= GPI__RESULT; i++)
         for (member = 0; f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
@@ -111,7 +155,7 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
     fprintf(
         file,
         "#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n"
-        "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_EXACT\n"
+        "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_PARAMETER\n#undef FORMULA_EXACT\n"
         "#undef FORMULA_INPUTS\n#undef FORMULA_TABLES\n#undef FORMULA_OUTPUTS\n");
 }
 
@@ -250,7 +294,9 @@ static void code_computes_what_the_host_says(const kind *k) {
     static gpi__formula *formulas[MOST_FORMULAS];
     const char *texts[MOST_FORMULAS];
     char name[128];
-    int i, count = 0, is_whole = k->accumulator == GEMMEPI_I32;
+    gpi__node *nodes;
+    size_t size;
+    int i, first_joined, count = 0, is_whole = k->accumulator == GEMMEPI_I32;
     FILE *file;
     void *library;
     double *off;
@@ -267,6 +313,9 @@ static void code_computes_what_the_host_says(const kind *k) {
         texts[count++] = other_formulas[i];
     for (i = 0; i < (int)GPI__COUNT(whole_formulas) && is_whole; i++)
         texts[count++] = whole_formulas[i];
+    first_joined = count;
+    for (i = 0; i < (int)GPI__COUNT(joined_formulas) && !is_whole; i++)
+        texts[count++] = joined_formulas[i];
     for (i = 0; i < count; i++) {
         formulas[i] = parsed(texts[i], k->accumulator, k->d);
         CHECK(formulas[i] != NULL, "%s: %s", texts[i], gemmepi_last_error());
@@ -275,7 +324,12 @@ static void code_computes_what_the_host_says(const kind *k) {
             return;
         }
         formulas[i]->is_short = !k->exact; /* of reductions, too */
-        write_formula(file, formulas[i], i, k->type);
+        size = (size_t)formulas[i]->node_count * sizeof *nodes;
+        nodes = (gpi__node *)malloc(size);
+        memcpy(nodes, formulas[i]->nodes, size);
+        write_formula(file, formulas[i], i, k->type, i < first_joined ? 0 : join_activations(formulas[i]));
+        memcpy((void *)(uintptr_t)formulas[i]->nodes, nodes, size);
+        free(nodes);
     }
     fclose(file);
     CHECK(compile(k), "%s does not compile", file_of(k, ".cpp"));

@@ -90,10 +90,10 @@ static const char *gpi__made_rule(const gpi__kept_formula *made, int alignment) 
     const char *rule = NULL;
     int i, used = 0;
     if (f->accumulator != GEMMEPI_F32 || f->uses_uniform || f->indices || f->rounds || f->has_halves ||
-        gpi__has_waves(f) || !f->reads_value)
+        gpi__may_be_far(f) || !f->reads_value)
         return "b's formula has indices, random numbers, parts, sines or rounded()";
     for (i = 0; i < f->node_count; i++)
-        if (f->nodes[i].op == GPI__OP_ACTIVATE || f->nodes[i].op == GPI__OP_DERIVE)
+        if (gpi__is_of_activation(f->nodes[i].op))
             return "b's formula has an activation";
     for (i = 0; i < f->operand_count && !rule; i++) {
         used += f->operands[i].used != 0;

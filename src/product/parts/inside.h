@@ -218,7 +218,7 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
 
 /* Cycles of a node of the formula, of a warpgroup for an element in each of its threads, roughly. */
 static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
-    if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
+    if (gpi__is_of_activation(node->op))
         return gpi__activations[node->place].cycles;
     if (gpi__divides_by_number(f, node))
         return gpi__operation_of(GPI__OP_MUL)->cycles;
@@ -319,10 +319,8 @@ static double gpi__inside_instructions(const gpi__problem *problem) {
     double count = 0;
     int i;
     for (i = 0; i < f->node_count; i++)
-        count +=
-            gpi__node_cycles(f, &f->nodes[i]) *
-            (!f->is_short && (f->nodes[i].op == GPI__OP_ACTIVATE || f->nodes[i].op == GPI__OP_DERIVE) ? 2
-                                                                                                      : 1);
+        count += gpi__node_cycles(f, &f->nodes[i]) *
+                 (!f->is_short && gpi__is_of_activation(f->nodes[i].op) ? 2 : 1);
     count /= gpi__members_of_v(f);
     for (i = 0; i < f->operand_count; i++)
         if (gpi__is_reduced(&f->operands[i]))
