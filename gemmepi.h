@@ -3646,7 +3646,9 @@ enum {
   GPI__OF_INTEGERS = 1, /* whole numbers stay whole, so that a result in I32 may have it */
   GPI__SAVES_MASK = 2, /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
   GPI__HAS_FORM_OF_LONG_SUMS = 4, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
-  GPI__IS_WIDE_IN_SUMS = 8 /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
+  GPI__IS_WIDE_IN_SUMS = 8, /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
+  GPI__JOINS_BIAS =
+    16 /* where results are short it adds a sum and its bias as it multiplies them: SUM_SCALE of activation.cuh */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -3664,7 +3666,7 @@ typedef struct gpi__activation_row {
 static const gpi__activation_row gpi__activations[] = {
   {GPI__ACTIVATION(NONE),         0,     0, GPI__OF_INTEGERS},
   {GPI__ACTIVATION(RELU),         0,     0, GPI__OF_INTEGERS | GPI__SAVES_MASK},
-  {GPI__ACTIVATION(GELU_TANH),    0,    14, GPI__IS_WIDE_IN_SUMS},
+  {GPI__ACTIVATION(GELU_TANH),    0,    14, GPI__IS_WIDE_IN_SUMS | GPI__JOINS_BIAS},
   {GPI__ACTIVATION(GELU_ERF),     0,    24, GPI__HAS_FORM_OF_LONG_SUMS},
   {GPI__ACTIVATION(SILU),         0,    14, 0},
   {GPI__ACTIVATION(SIGMOID),      0,    14, 0},
@@ -4275,8 +4277,8 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   X(UNIFORM, "uniform", 2, 2, 9, GPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL) \
   X(STOCHASTIC, "stochastic", 2, 3, 9, 0, NULL, NULL, 0, 0, 36, "g", "0", "0") /* node.place: the output's dtype */ \
   X(LOOK_UP, "[]",      1, 1, 9, GPI__WHOLE_TOO, NULL, NULL, 0, 0, 10, "0", NULL, NULL) /* node.place: the table */ \
-  X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
-  X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
+  X(ACTIVATE, "",       1, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) \
+  X(DERIVE,  "d_",      1, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) \
   X(GATE,    "",        2, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x times the activation of y; node.number: its parameter, in kernels `in.parameter` */ \
   X(GRADIENT, "",       2, 3, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x, times the derivative at y, times z */ \
   X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
@@ -8693,9 +8695,20 @@ static void gpi__print_key(gpi__text *out, const gpi__formula *formula) {
  The text has no function for values that do not change along rows or columns: it is inlined where it is called, has no branch, loop or
  store and calls nothing that has an effect, so that a compiler computes what is the same for all columns of a thread once. */
 
+/* What a kernel of a product does besides, and where v, a sum of products, meets a bias. */
+typedef struct gpi__emitted_beside {
+  int of_product; /* 1: v's error hides that of a shorter form */
+  int biased; /* the node that is v and the bias; -1: none */
+  int added; /* the bias, which the kernel adds, so that the node is `in.v`; -1: activations add it as they multiply */
+  int written; /* the output that is `in.v`, which the kernel stores by itself; -1: none */
+} gpi__emitted_beside;
+static const gpi__emitted_beside gpi__nothing_beside = {0, -1, -1, -1};
+
 typedef struct gpi__emitter {
   gpi__text *out;
   const gpi__formula *formula;
+  const gpi__emitted_beside *beside;
+  int apart; /* v and its bias are two arguments, not their sum */
   int is_whole; /* results in I32 */
 } gpi__emitter;
 
@@ -8733,7 +8746,15 @@ static void gpi__emit_leaf(const gpi__emitter *e, const gpi__node *node, int mem
 /* A node's value in its own type. */
 static void gpi__emit_value(const gpi__emitter *e, int number, int member) {
   const gpi__node *node = &e->formula->nodes[number];
-  if (node->op < GPI__LEAVES)
+  if (number == e->beside->biased && e->beside->added < 0) {
+    gpi__append(e->out, e->apart ? "" : "(");
+    gpi__emit_value(e, node->args[0], member);
+    gpi__append(e->out, e->apart ? ", " : " + ");
+    gpi__emit_value(e, node->args[1], member);
+    gpi__append(e->out, e->apart ? "" : ")");
+  } else if (number == e->beside->biased)
+    gpi__emit_value(e, node->args[0], member);
+  else if (node->op < GPI__LEAVES)
     gpi__emit_leaf(e, node, member);
   else if (node->op == GPI__OP_PART)
     gpi__emit_value(e, node->args[0], node->place);
@@ -8833,14 +8854,100 @@ static int gpi__is_sum_of_products(const gpi__formula *f, int number, int is_lon
   return node->op == GPI__OP_VALUE;
 }
 
+/* Which argument an activation is of. */
+static int gpi__activated(const gpi__node *node) {
+  return node->op == GPI__OP_GATE || node->op == GPI__OP_GRADIENT;
+}
+
+/* Whether an activation is of such a sum, and of a gate the value, too: results of another may be right below 2^-126. */
+static int gpi__activates_sum(const gpi__formula *f, const gpi__node *node, int is_long) {
+  return (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_GATE) &&
+     gpi__is_sum_of_products(f, node->args[0], is_long) &&
+     gpi__is_sum_of_products(f, node->args[gpi__activated(node)], is_long);
+}
+
 /* Whether it has activations with a form of long sums, and all are of such. */
 static int gpi__takes_long_sums(const gpi__formula *f) {
   int i, takes = 0;
   for (i = 0; i < f->node_count; i++)
-    if (f->nodes[i].op == GPI__OP_ACTIVATE && gpi__activations[f->nodes[i].place].traits & GPI__HAS_FORM_OF_LONG_SUMS)
-      takes |= gpi__is_sum_of_products(f, f->nodes[i].args[0], 1) ? 1 : 2;
+    if ((f->nodes[i].op == GPI__OP_ACTIVATE || f->nodes[i].op == GPI__OP_GATE) &&
+      gpi__activations[f->nodes[i].place].traits & GPI__HAS_FORM_OF_LONG_SUMS)
+      takes |= gpi__activates_sum(f, &f->nodes[i], 1) ? 1 : 2;
   return takes == 1;
 }
+
+/* Whether an activation's derivative is made, too, of the same number. */
+static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) {
+  int i;
+  for (i = 0; i < f->node_count; i++) {
+    const gpi__node *other = &f->nodes[i];
+    if (other->op == GPI__OP_DERIVE && other->place == node->place && other->args[0] == node->args[0] &&
+      other->args[1] == node->args[1])
+      return 1;
+  }
+  return 0;
+}
+
+/* >>v and its bias, in kernels that have both before the formula */
+
+/* How often a node is an argument or an output. */
+static int gpi__times_read(const gpi__formula *f, int number) {
+  int i, a, times = 0;
+  for (i = 0; i < f->node_count; i++)
+    for (a = 0; a < 3; a++)
+      times += f->nodes[i].args[a] == number;
+  for (i = 0; i <= GPI__RESULT; i++)
+    times += f->operands[i].output && f->operands[i].used && f->operands[i].node == number;
+  return times;
+}
+
+/* The sum of v and that operand, in this order, which nothing else reads, or -1. */
+static int gpi__biased_sum(const gpi__formula *f, int bias) {
+  int i;
+  for (i = 0; i < f->node_count && bias >= 0; i++) {
+    const gpi__node *n = &f->nodes[i];
+    if (n->op == GPI__OP_ADD && f->nodes[n->args[0]].op == GPI__OP_VALUE &&
+      f->nodes[n->args[1]].op == GPI__OP_OPERAND && f->nodes[n->args[1]].place == bias &&
+      gpi__times_read(f, n->args[0]) == 1 && gpi__times_read(f, n->args[1]) == 1)
+      return i;
+  }
+  return -1;
+}
+
+static int gpi__is_of_sum(const gpi__formula *f, int number, int sum) {
+  return number == sum || (f->nodes[number].op == GPI__OP_PART && f->nodes[number].args[0] == sum);
+}
+
+/* Whether all that reads the sum are activations that add v and its bias, or values of their gates. */
+static int gpi__joins_bias(const gpi__formula *f, int sum) {
+  int i, activations = 0, read = 0;
+  for (i = 0; i < f->node_count; i++) {
+    const gpi__node *node = &f->nodes[i];
+    read += node->op == GPI__OP_PART && node->args[0] == sum;
+    if (!gpi__is_of_activation(node->op) || !gpi__is_of_sum(f, node->args[gpi__activated(node)], sum))
+      continue;
+    if (!(gpi__activations[node->place].traits & GPI__JOINS_BIAS) || gpi__is_derived_beside(f, node) ||
+      !gpi__activates_sum(f, node, 0))
+      return 0;
+    activations++;
+    read += node->args[gpi__activated(node)] == sum;
+  }
+  return f->is_short && f->accumulator == GEMMEPI_F32 && activations && read == gpi__times_read(f, sum);
+}
+
+/* bias, written: the operands that a kernel has in those places, or -1; may_join: 0 where registers are too few. */
+static gpi__emitted_beside gpi__beside_product(const gpi__formula *f, int bias, int written, int may_join) {
+  gpi__emitted_beside beside = {1, -1, -1, -1};
+  beside.biased = gpi__biased_sum(f, bias);
+  if (beside.biased >= 0 && !(may_join && gpi__joins_bias(f, beside.biased)))
+    beside.added = bias;
+  if (written >= 0 && (f->nodes[f->operands[written].node].op == GPI__OP_VALUE ||
+    f->operands[written].node == beside.biased)) /* which nobody joins then */
+    beside.written = written;
+  return beside;
+}
+
+/* >>activations */
 
 /* Bits of FORMULA_WAVES. A gate's gradient of two factors is far where these leave the range together. */
 enum { GPI__HAS_WAVES = 1, GPI__HAS_GATE_GRADIENTS = 2 };
@@ -8869,48 +8976,39 @@ static int gpi__has_parameter(const gpi__formula *f) {
   return 0;
 }
 
-/* Whether an activation's derivative is made, too, of the same number. */
-static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) {
-  int i;
-  for (i = 0; i < f->node_count; i++) {
-    const gpi__node *other = &f->nodes[i];
-    if (other->op == GPI__OP_DERIVE && other->place == node->place && other->args[0] == node->args[0] &&
-      other->args[1] == node->args[1])
-      return 1;
-  }
-  return 0;
+/* Its function in activation.cuh. joins: it is of v and its bias, each an argument. */
+static const char *gpi__function_of_activation(const gpi__emitter *e, const gpi__node *node, int joins) {
+  int is_sum = e->beside->of_product && gpi__activates_sum(e->formula, node, 0);
+  if (node->op == GPI__OP_GRADIENT && node->args[2] >= 0)
+    return "near_gate_gradient";
+  if (node->op == GPI__OP_GRADIENT || node->op == GPI__OP_DERIVE)
+    return "times_derivative";
+  if (node->op == GPI__OP_GATE)
+    return joins ? "gate_of_biased_sum" : is_sum ? "gate_of_sum" : "times_activation";
+  return gpi__is_derived_beside(e->formula, node) ? "activate_beside_derivative"
+     : joins                                  ? "activate_biased_sum"
+     : is_sum                                 ? "activate_sum"
+        : "activate";
 }
 
-/* Of a gate's value the sums count, too: its gradient is as good as what comes from behind. */
-static const char *gpi__name_of_activation(const gpi__formula *f, const gpi__node *node) {
-  int is_sum = gpi__is_sum_of_products(f, node->args[0], 0);
-  switch (node->op) {
-  case GPI__OP_DERIVE:
-    return "FORMULA_DERIVE(";
-  case GPI__OP_GATE:
-    return is_sum && gpi__is_sum_of_products(f, node->args[1], 0) ? "FORMULA_GATE_SUM(" : "FORMULA_GATE(";
-  case GPI__OP_GRADIENT:
-    return node->args[2] >= 0 ? "FORMULA_GATE_GRADIENT(" : "FORMULA_GRADIENT(";
-  }
-  return gpi__is_derived_beside(f, node) ? "FORMULA_ACTIVATE_BESIDE("
-     : is_sum                        ? "FORMULA_ACTIVATE_SUM("
-        : "FORMULA_ACTIVATE(";
-}
-
-/* Its arguments, the parameter last, which of activations and derivatives may be the second. */
+/* The parameter is an argument of activations and derivatives alone. */
 static void gpi__emit_activation(const gpi__emitter *e, const gpi__node *node, int member) {
-  int a, takes = node->op <= GPI__OP_DERIVE ? 1 : node->args[2] >= 0 ? 3 : 2;
-  gpi__append(e->out, "%s%s", gpi__name_of_activation(e->formula, node), gpi__activations[node->place].name);
-  for (a = 0; a < takes; a++) {
+  int of_one = node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE, a;
+  int joins = e->beside->added < 0 &&
+        gpi__is_of_sum(e->formula, node->args[gpi__activated(node)], e->beside->biased);
+  gpi__emitter apart = *e;
+  apart.apart = joins;
+  gpi__append(e->out, "%s<%s>(%s", gpi__function_of_activation(e, node, joins),
+    gpi__activations[node->place].name, node->op == GPI__OP_DERIVE ? "GEMMEPI_T(1), " : "");
+  for (a = 0; a < (of_one ? 1 : 3) && node->args[a] >= 0; a++) {
+    gpi__emit_argument(a == gpi__activated(node) ? &apart : e, node->args[a], member, GPI__AS_NUMBER);
     gpi__append(e->out, ", ");
-    gpi__emit_argument(e, node->args[a], member, GPI__AS_NUMBER);
   }
-  gpi__append(e->out, ", ");
-  if (takes == 1 && node->args[1] >= 0)
+  if (of_one && node->args[1] >= 0)
     gpi__emit_argument(e, node->args[1], member, GPI__AS_NUMBER);
   else
     gpi__append(e->out, gpi__activations[node->place].parameter != 0 ? "in.parameter" : "GEMMEPI_T(0)");
-  gpi__append(e->out, ")");
+  gpi__append(e->out, node->op == GPI__OP_GRADIENT && node->args[2] >= 0 ? ", in.is_near, out.is_far)" : ")");
 }
 
 /* Seed and i of uniform() and stochastic(). */
@@ -8976,7 +9074,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
 static void gpi__emit_node(const gpi__emitter *e, int number) {
   const gpi__node *node = &e->formula->nodes[number];
   int member, members = gpi__members(e->formula, node->width);
-  if (node->op < GPI__LEAVES || node->op == GPI__OP_PART || (node->op == GPI__OP_JOIN && node->place))
+  if (number == e->beside->biased || node->op < GPI__LEAVES || node->op == GPI__OP_PART ||
+    (node->op == GPI__OP_JOIN && node->place))
     return; /* the rest of a list is read by its head alone */
   for (member = 0; member < members; member++) {
     gpi__append(e->out, "    const %s ", node->type == GPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
@@ -9045,7 +9144,7 @@ static void gpi__emit_table(const gpi__emitter *e) {
     gpi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
     for (i = 0; i < f->operand_count; i++) {
       const gpi__formula_operand *o = &f->operands[i];
-      if (!(o->used & GPI__BY_PLACE) || o->output != pass)
+      if (!(o->used & GPI__BY_PLACE) || o->output != pass || i == e->beside->added || i == e->beside->written)
         continue;
       gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members, gpi__type(o->dtype));
       if (pass)
@@ -9082,7 +9181,7 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
     type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
        : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
         : "GEMMEPI_T";
-    if (f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output)
+    if (f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output && i != e->beside->added)
       gpi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
     if (f->operands[i].used & GPI__BY_INDEX)
       gpi__append(e->out, "    Table<%s> b%d;\n", gpi__type(f->operands[i].dtype), i);
@@ -9107,7 +9206,7 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
   for (i = gpi__next_place(f, -1); i <= GPI__RESULT; i = gpi__next_place(f, i)) {
     const gpi__formula_operand *o = &f->operands[i];
     char name[16] = "d";
-    if (!o->output || !o->used)
+    if (!o->output || !o->used || i == e->beside->written)
       continue;
     if (i < GPI__RESULT)
       snprintf(name, sizeof name, "a%d", i);
@@ -9135,29 +9234,28 @@ static void gpi__emit_function(const gpi__emitter *e) {
   gpi__append(e->out, "}\n");
 }
 
-static gpi__emitter gpi__emitter_of(gpi__text *out, const gpi__formula *formula) {
+static gpi__emitter gpi__emitter_of(gpi__text *out, const gpi__formula *formula, const gpi__emitted_beside *beside) {
   gpi__emitter e;
   e.out = out;
   e.formula = formula;
+  e.beside = beside;
+  e.apart = 0;
   e.is_whole = formula->accumulator == GEMMEPI_I32;
   return e;
 }
 
-/* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
- activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(x, scale), which is what D stands for once it has stored x times the scale. FORMULA_ACTIVATE and FORMULA_DERIVE
- may be defined otherwise. Appends to out, which counts on where there is no room. */
-static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
-  gpi__emitter e = gpi__emitter_of(out, formula);
+/* The code for a kernel of a product. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the
+ extents), formula.cuh, activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(x, scale), which is
+ what D stands for once it has stored x times the scale. Appends to out, which counts on where there is no room. */
+static void gpi__emit_formula_of_product(gpi__text *out, const gpi__formula *formula, const gpi__emitted_beside *beside) {
+  gpi__emitter e = gpi__emitter_of(out, formula, beside);
   gpi__emit_table(&e);
-  gpi__append(out, "#ifndef FORMULA_ACTIVATE\n#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
-    "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n"
-    "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n"
-    "#define FORMULA_GATE(name, x, gate, p) times_activation<name>(x, gate, p)\n"
-    "#define FORMULA_GRADIENT(name, dy, x, p) times_derivative<name>(dy, x, p)\n"
-    "#define FORMULA_GATE_GRADIENT(name, dy, gate, x, p) near_gate_gradient<name>(dy, x, gate, p, in.is_near, out.is_far)\n#endif\n"
-    "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n"
-    "#ifndef FORMULA_GATE_SUM\n#define FORMULA_GATE_SUM FORMULA_GATE\n#endif\n");
   gpi__emit_function(&e);
+}
+
+/* For any other kernel. */
+static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
+  gpi__emit_formula_of_product(out, formula, &gpi__nothing_beside);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* A formula on the host: in double, for a run of units at a time, node by node. tests/formula_bounds.h has how far off the accumulator's type may
@@ -10141,7 +10239,7 @@ typedef struct gpi__formula_place {
 
 /* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
 #define GPI__INSIDE_PLACES 12
-#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
+#if !defined(__CUDACC_RTC__) || GEMMEPI_HAS_PLACES || GEMMEPI_GROUPED
 #define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];
 #else
 #define GPI__PLACES
@@ -12170,6 +12268,150 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
   if (!status)
     gpi__free_formulas(&problem, &allocator);
   return status;
+}
+/* What an epilogue of flags is short for: a formula, made node by node, whose operands are the product's tensors. */
+
+/* It points into itself, so that it stays where it is. */
+typedef struct gpi__flags_formula {
+  gpi__placed_formula placed;
+  gpi__formula formula;
+  gpi__node nodes[16];
+} gpi__flags_formula;
+
+/* >>operands */
+
+static void gpi__place_operand_of_flags(const gpi__problem *problem, gpi__flags_formula *to, int i) {
+  static const uint8_t kinds[] = {GEMMEPI_FULL, GEMMEPI_FULL, GEMMEPI_PER_COLUMN, GEMMEPI_PER_COLUMN,
+        GEMMEPI_PER_ROW};
+  int operand = i == GPI__RESULT      ? (int)GPI__D
+        : i == GPI__IN_FACTOR ? (int)GPI__ROW_FACTOR
+        : GPI__OPERAND_OF_SLOT(i);
+  const gpi__view *view = &problem->views[operand];
+  gpi__formula_operand *o = &to->formula.operands[i];
+  gpi__placed_operand *at = &to->placed.operands[i];
+  o->kind = i == GPI__RESULT ? (uint8_t)GEMMEPI_FULL : kinds[i];
+  o->dtype = (uint8_t)(view->bits == 1 ? GPI__BIT_OF_MASK : view->dtype);
+  o->members = gpi__has_columns(o->kind) && view->length > gpi__half_columns(problem) ? 2 : 1;
+  at->ld = view->ld;
+  at->batch_stride = view->batch_stride;
+  at->amax = i == GPI__IN_AUX ? problem->views[GPI__AMAX_AUX].dtype : 0;
+  at->scale = view->scale != 0;
+  if (view->scale)
+    at->scale_stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
+}
+
+static void gpi__assign_operand_of_flags(gpi__flags_formula *to, int i, int node) {
+  gpi__formula_operand *o = &to->formula.operands[i];
+  o->output = o->used = 1;
+  o->node = (int16_t)node;
+}
+
+/* >>nodes */
+
+static int gpi__put_leaf(gpi__flags_formula *to, int op, int place, int width) {
+  gpi__node *node = &to->nodes[to->formula.node_count];
+  *node = gpi__node_of(op, -1, -1, -1);
+  node->place = (int16_t)place;
+  node->width = (uint8_t)width;
+  return to->formula.node_count++;
+}
+
+/* As wide as x, but for PART and JOIN. place: the part, or the activation's row, whose parameter the node has. */
+static int gpi__put(gpi__flags_formula *to, int op, int place, int x, int y, int z) {
+  int width = op == GPI__OP_PART   ? (int)GPI__NARROW
+        : op == GPI__OP_JOIN ? (int)GPI__WIDE
+        : to->nodes[x].width;
+  int made = gpi__put_leaf(to, op, place, width);
+  to->nodes[made].args[0] = (int16_t)x;
+  to->nodes[made].args[1] = (int16_t)y;
+  to->nodes[made].args[2] = (int16_t)z;
+  return made;
+}
+
+static int gpi__put_operand(gpi__flags_formula *to, int i) {
+  gpi__formula_operand *o = &to->formula.operands[i];
+  int is_narrow = to->formula.has_halves && o->members == 1, made;
+  o->used = GPI__BY_PLACE;
+  made = gpi__put_leaf(to, GPI__OP_OPERAND, i, !gpi__has_columns(o->kind) ? GPI__ANY : is_narrow                ? GPI__NARROW
+    : GPI__WIDE);
+  to->nodes[made].type = o->dtype == GEMMEPI_I32 ? GPI__OF_WHOLE : GPI__OF_NUMBERS;
+  return made;
+}
+
+/* Of an activation: op of x, y and z. */
+static int gpi__put_activation(const gpi__problem *problem, gpi__flags_formula *to, int op, int x, int y, int z) {
+  int made = gpi__put(to, op, (int)(gpi__activation_of(problem->epilogue) - gpi__activations), x, y, z);
+  to->nodes[made].number = problem->parameter;
+  return made;
+}
+
+/* The result of the product with its bias. With BACKWARD that and aux are dY and the pre-activation, or the other way round; RELU's mask, 0 or
+ 1, is as good as any pre-activation. Of results in I32 a gate is modulo 2^32. */
+static int gpi__put_result(const gpi__problem *problem, gpi__flags_formula *to, int product) {
+  int backward = gpi__has(problem, GEMMEPI_BACKWARD), upstream = gpi__has(problem, GEMMEPI_UPSTREAM);
+  int aux = backward ? gpi__put_operand(to, GPI__IN_AUX) : -1, dy = upstream ? aux : product;
+  int p = backward && !upstream ? aux : product, swaps = gpi__has(problem, GEMMEPI_GATE_FIRST);
+  int value, gate, of_value, of_gate;
+  if (!gpi__has(problem, GEMMEPI_GATED) && backward)
+    return gpi__put_activation(problem, to, GPI__OP_GRADIENT, dy, p, -1);
+  if (!gpi__has(problem, GEMMEPI_GATED))
+    return gpi__activation(problem->epilogue) == GEMMEPI_NONE
+        ? p
+        : gpi__put_activation(problem, to, GPI__OP_ACTIVATE, p, -1, -1);
+  value = gpi__put(to, GPI__OP_PART, swaps, p, -1, -1);
+  gate = gpi__put(to, GPI__OP_PART, !swaps, p, -1, -1);
+  if (!backward && problem->accumulator == GEMMEPI_I32)
+    return gpi__put(to, GPI__OP_MUL, 0, value, gpi__put_activation(problem, to, GPI__OP_ACTIVATE, gate, -1, -1), -1);
+  of_value = gpi__put_activation(problem, to, GPI__OP_GATE, backward ? dy : value, gate, -1);
+  if (!backward)
+    return of_value;
+  of_gate = gpi__put_activation(problem, to, GPI__OP_GRADIENT, dy, gate, value);
+  return gpi__put(to, GPI__OP_JOIN, 0, swaps ? of_gate : of_value, swaps ? of_value : of_gate, -1);
+}
+
+static void gpi__put_epilogue(const gpi__problem *problem, gpi__flags_formula *to) {
+  gpi__formula_operand *bias_grad = &to->formula.operands[GPI__IN_BIAS_GRAD];
+  int d = gpi__put_leaf(to, GPI__OP_VALUE, 0, to->formula.n_width);
+  if (gpi__has(problem, GEMMEPI_BIAS))
+    d = gpi__put(to, GPI__OP_ADD, 0, d, gpi__put_operand(to, GPI__IN_BIAS), -1);
+  if (gpi__has(problem, GEMMEPI_AUX))
+    gpi__assign_operand_of_flags(to, GPI__IN_AUX, d);
+  d = gpi__put_result(problem, to, d);
+  if (gpi__has_operand(problem, GPI__ROW_FACTOR))
+    d = gpi__put(to, GPI__OP_MUL, 0, d, gpi__put_operand(to, GPI__IN_FACTOR), -1);
+  if (gpi__has(problem, GEMMEPI_RESIDUAL))
+    d = gpi__put(to, GPI__OP_ADD, 0, d, gpi__put_operand(to, GPI__IN_RESIDUAL), -1);
+  if (!(problem->flags & GPI__ONLY_SUMS))
+    gpi__assign_operand_of_flags(to, GPI__RESULT, d);
+  if (!gpi__has(problem, GEMMEPI_BGRAD))
+    return;
+  gpi__assign_operand_of_flags(to, GPI__IN_BIAS_GRAD, d);
+  bias_grad->reduction = (uint8_t)gpi__reduction_called("column_sum", 10);
+  bias_grad->accumulate = (uint8_t)gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+}
+
+/* Of a problem without a formula; v is the product times alpha and all scales, plus beta C. BGRAD_A and BGRAD_B are no part of it. */
+static void gpi__formula_of_flags(const gpi__problem *problem, gpi__flags_formula *to) {
+  gpi__formula *f = &to->formula;
+  int i;
+  memset(to, 0, sizeof *to);
+  f->nodes = to->nodes;
+  f->accumulator = problem->accumulator;
+  f->parts = 2;
+  f->operand_count = GPI__SLOTS + 1;
+  f->d = problem->views[GPI__D].dtype;
+  f->has_halves = gpi__has(problem, GEMMEPI_GATED);
+  f->mode = f->has_halves ? GPI__LEFT_RIGHT : GPI__NO_HALVES;
+  f->n_width = f->has_halves && gpi__halves_in(problem) == 1 ? GPI__NARROW : GPI__WIDE;
+  f->reads_value = 1;
+  to->placed.formula = f;
+  to->placed.rows = problem->m;
+  to->placed.columns = problem->n;
+  to->placed.items = problem->batch;
+  for (i = 0; i <= GPI__IN_FACTOR; i++)
+    gpi__place_operand_of_flags(problem, to, i);
+  gpi__place_operand_of_flags(problem, to, GPI__RESULT);
+  gpi__put_epilogue(problem, to);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
@@ -17116,14 +17358,15 @@ static const gpi__source gpi__sources[] = {
 "else if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-2.4554670f,-8));\nelse if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\nelse if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU){\nA less=exponential_less_1(x),below=parameter*(is_short?less:copysign(less,x));\nreturn choice(x>0||x!=x,x,below);\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\nelse if constexpr(Activation==SOFTPLUS)\n"
 "return softplus(x);\n",
 "else if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x+3)*A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse if constexpr(Activation==HARDSIGMOID)\nreturn x!=x?x:from_0_to_1((x+3)*A(1/6.0));\nelse\nreturn x;\n}\n\nDEVICE float logistic_of_power(float power){\nreturn fast_reciprocal(1+fast_power_of_2(power));\n}\ntemplate<int Activation>DEVICE float power_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x,-2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\ntemplate<int N>DEVICE void logistics_of_powers(const float(&powers)[N],float(&s)[N],float(&e)[N]){\nconstexpr float most=124/N,least=N==2?2.1684085e-19f:4.6566218e-10f;\nfloat sums[N],pairs[2]={1,1};\nUNROLL\nfor(int i=0;i<N;i++){\ne[i]=fast_power_of_2(fminf(powers[i],most));\nsums[i]=1+e[i];\npairs[i/2]*=sums[i];\n}\nfloat inverse=fast_reciprocal(pairs[0]*pairs[1]);\nUNROLL\nfor(int i=0;i<N;i++)\n"
-"s[i]=from_0_to_1(fmaf(sums[i ^ 1],N==4?inverse*pairs[1-i/2]:inverse,-least));\n}\n\ntemplate<int Activation,bool Backward,int N>DEVICE void activate_sums(const float(&dy)[N],float(&x)[N]){\nconstexpr float slope=Activation==QUICK_GELU?1.702f:1;\nfloat powers[N],s[N],e[N];\nUNROLL\nfor(int i=0;i<N;i++)\npowers[i]=power_of_gate<Activation>(x[i]);\nlogistics_of_powers(powers,s,e);\nUNROLL\nfor(int i=0;i<N;i++)\nx[i]=Backward?dy[i]*(s[i]*fmaf(x[i]*s[i],slope*e[i],1)):x[i]*s[i];\n}\n\ntemplate<int Activation,bool Gate,class A>DEVICE A activate_sum(A x,A parameter){\nif constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation,bool Gate,class A>DEVICE A activate_biased_sum(A sum,A bias,A parameter){\n"
+"s[i]=from_0_to_1(fmaf(sums[i ^ 1],N==4?inverse*pairs[1-i/2]:inverse,-least));\n}\n\ntemplate<int Activation,bool Backward,int N>DEVICE void activate_sums(const float(&dy)[N],float(&x)[N]){\nconstexpr float slope=Activation==QUICK_GELU?1.702f:1;\nfloat powers[N],s[N],e[N];\nUNROLL\nfor(int i=0;i<N;i++)\npowers[i]=power_of_gate<Activation>(x[i]);\nlogistics_of_powers(powers,s,e);\nUNROLL\nfor(int i=0;i<N;i++)\nx[i]=Backward?dy[i]*(s[i]*fmaf(x[i]*s[i],slope*e[i],1)):x[i]*s[i];\n}\n\ntemplate<int Activation,bool Gate=false,class A>DEVICE A activate_sum(A x,A parameter){\nif constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation,bool Gate=false,class A>DEVICE A activate_biased_sum(A sum,A bias,A parameter){\n"
 "if constexpr(sizeof(A)==4&&SUM_SCALE<Activation> !=0){\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat z=fmaf(sum,scale,bias*scale),power=z*fmaf(z,-z,-4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}else\nreturn activate_sum<Activation,Gate>(sum+bias,parameter);\n}\n\n\ntemplate<int Activation,class A>DEVICE A times_derivative(A v,A x,A parameter){\nif constexpr(Activation==RELU){\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH){\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==GELU_ERF){\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU){\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID){\nreturn times_logistic_derivative(v,A(1),-fabs(x));\n}else if constexpr(Activation==TANH){\nreturn times_logistic_derivative(v,A(4),-2*fabs(x));\n"
 "}else if constexpr(Activation==LEAKY_RELU){\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU){\nExponential<A>e=exponential(x);\n\nA large=fabs(parameter)>1?parameter:A(1),small=fabs(parameter)>1?A(1):parameter;\nA size=large*e.root*e.part,below=(fabs(v)>=1?v:size)*e.root*(fabs(v)>=1?size:v)*small;\nreturn choice(x>0,v,below);\n}else if constexpr(Activation==SQUARED_RELU){\nreturn x>0||x!=x?v*x*2:A(0);\n}else if constexpr(Activation==QUICK_GELU){\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS){\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH){\nreturn v*(x<= -3?A(0):x>=3?A(1):(x+A(1.5))*A(1/3.0));\n}else if constexpr(Activation==MISH){\nreturn times_mish_derivative(v,x);\n}else if constexpr(Activation==HARDSIGMOID){\nreturn x> -3&&x<3?v*A(1/6.0):A(0);\n}else{\nreturn v;\n}\n}\n\n\n"
-"template<int Activation,class A>DEVICE A times_activation(A v,A x,A parameter){\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\n",
-"else if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU&& !GEMMEPI_EXACT&&sizeof(A)==4){\nA first=fabs(parameter)<=1?v:parameter,last=fabs(parameter)<=1?parameter:v;\nreturn choice(x>0,v*x,exponential_less_1(x)*first*last);\n}else if constexpr(Activation==ELU)\nreturn x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation,class A>DEVICE A activate_beside_derivative(A x,A parameter){\nif constexpr(ENDS_TAILS<Activation>)\nreturn times_activation<Activation>(A(1),x,parameter);\nelse\n"
-"return activate<Activation>(x,parameter);\n}\n\n\ntemplate<class A>DEVICE bool is_plain(A x,A y){\nA both=fabs(x*y);\nreturn both<=LARGEST<A> &&(both>=LEAST<A> ||x==0||y==0);\n}\n\n\ntemplate<int Activation>DEVICE float far_gate_gradient(float dy,float value,float gate,float parameter){\ndouble both=(double)dy*value;\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?(float)(both*gate*2):0;\ndouble below=both*parameter;\nif constexpr(Activation==ELU){\nfloat near=fmaxf(gate,-140);\nExponential<float>e=exponential(near),further=exponential(gate -near);\nbelow=below*e.part*e.root*e.root*further.part*further.root*further.root;\n}\nreturn(float)(gate>0?both:below);\n}\ntemplate<int Activation>DEVICE double far_gate_gradient(double dy,double value,double gate,double parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:0;\nelse if constexpr(Activation==LEAKY_RELU)\n"
-"return gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value)>fabs(dy);\ndouble both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(is_plain(dy,value)||last==0){\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter)*last;\n}\n\n\ntemplate<int Activation,class A>DEVICE bool is_far_product(A dy,A value){\nA both=dy*value;\nif constexpr(HAS_ANY_SIZE<Activation>)\nreturn!is_plain(dy,value);\nreturn Activation!=RELU&&(fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>));\n}\n\n\ntemplate<int Activation,class A>DEVICE A gate_gradient(A dy,A value,A gate,A parameter){\nbool is_far=is_far_product<Activation>(dy,value);\nA first=dy*value;\nif constexpr(HAS_ANY_SIZE<Activation>){\nA out=times_derivative<Activation>(first,gate,parameter);\nreturn is_far?far_gate_gradient<Activation>(dy,value,gate,parameter):out;\n}else{\nif(is_far)\nfirst=fabs(dy)>fabs(value)?dy:value;\n"
-"A out=times_derivative<Activation>(first,gate,parameter);\nif(is_far&& !(SELECTS<Activation> &&out==0))\nout*=fabs(dy)>fabs(value)?value:dy;\nreturn out;\n}\n}\n\n\ntemplate<int Activation,class A>\nDEVICE A near_gate_gradient(A dy,A value,A gate,A parameter,bool is_near,bool&is_far){\nis_far|=is_near&&is_far_product<Activation>(dy,value);\nreturn is_near?times_derivative<Activation>(dy*value,gate,parameter):gate_gradient<Activation>(dy,value,gate,parameter);\n}\n"}},
+"template<int Activation,class A>DEVICE A times_activation(A v,A x,A parameter){\nif constexpr(Activation==GELU_TANH)\n",
+"return times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU&& !GEMMEPI_EXACT&&sizeof(A)==4){\nA first=fabs(parameter)<=1?v:parameter,last=fabs(parameter)<=1?parameter:v;\nreturn choice(x>0,v*x,exponential_less_1(x)*first*last);\n}else if constexpr(Activation==ELU)\nreturn x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation,class A>DEVICE A gate_of_sum(A v,A x,A parameter){\nif constexpr(GATES_BY_SUMS<Activation>)\n"
+"return v*activate_sum<Activation,true>(x,parameter);\nelse\nreturn times_activation<Activation>(v,x,parameter);\n}\ntemplate<int Activation,class A>DEVICE A gate_of_biased_sum(A v,A sum,A bias,A parameter){\nif constexpr(GATES_BY_SUMS<Activation>)\nreturn v*activate_biased_sum<Activation,true>(sum,bias,parameter);\nelse\nreturn times_activation<Activation>(v,sum+bias,parameter);\n}\n\n\ntemplate<int Activation,class A>DEVICE A activate_beside_derivative(A x,A parameter){\nif constexpr(ENDS_TAILS<Activation>)\nreturn times_activation<Activation>(A(1),x,parameter);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\ntemplate<class A>DEVICE bool is_plain(A x,A y){\nA both=fabs(x*y);\nreturn both<=LARGEST<A> &&(both>=LEAST<A> ||x==0||y==0);\n}\n\n\ntemplate<int Activation>DEVICE float far_gate_gradient(float dy,float value,float gate,float parameter){\ndouble both=(double)dy*value;\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?(float)(both*gate*2):0;\n"
+"double below=both*parameter;\nif constexpr(Activation==ELU){\nfloat near=fmaxf(gate,-140);\nExponential<float>e=exponential(near),further=exponential(gate -near);\nbelow=below*e.part*e.root*e.root*further.part*further.root*further.root;\n}\nreturn(float)(gate>0?both:below);\n}\ntemplate<int Activation>DEVICE double far_gate_gradient(double dy,double value,double gate,double parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:0;\nelse if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value)>fabs(dy);\ndouble both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(is_plain(dy,value)||last==0){\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter)*last;\n}\n\n\ntemplate<int Activation,class A>DEVICE bool is_far_product(A dy,A value){\nA both=dy*value;\nif constexpr(HAS_ANY_SIZE<Activation>)\n"
+"return!is_plain(dy,value);\nreturn Activation!=RELU&&(fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>));\n}\n\n\ntemplate<int Activation,class A>DEVICE A gate_gradient(A dy,A value,A gate,A parameter){\nbool is_far=is_far_product<Activation>(dy,value);\nA first=dy*value;\nif constexpr(HAS_ANY_SIZE<Activation>){\nA out=times_derivative<Activation>(first,gate,parameter);\nreturn is_far?far_gate_gradient<Activation>(dy,value,gate,parameter):out;\n}else{\nif(is_far)\nfirst=fabs(dy)>fabs(value)?dy:value;\nA out=times_derivative<Activation>(first,gate,parameter);\nif(is_far&& !(SELECTS<Activation> &&out==0))\nout*=fabs(dy)>fabs(value)?value:dy;\nreturn out;\n}\n}\n\n\ntemplate<int Activation,class A>\nDEVICE A near_gate_gradient(A dy,A gate,A value,A parameter,bool is_near,bool&is_far){\nA out=is_near?times_derivative<Activation>(dy*value,gate,parameter):gate_gradient<Activation>(dy,value,gate,parameter);\nis_far|=is_near&&is_far_product<Activation>(dy,value);\n"
+"return out;\n}\n"}},
 {"amax.cuh",
 {
 "#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE u32 magnitude(float x){\nreturn __float_as_uint(x)&0x7fffffff;\n}\nDEVICE u64 magnitude(double x){\nreturn(u64)__double_as_longlong(x)&0x7fffffffffffffff;\n}\nDEVICE u32 magnitude(int){\nreturn 0;\n}\n\n\nDEVICE u32 larger_magnitude(float x,float y){\n#if __CUDA_ARCH__ >= 800\nfloat largest;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(largest): \"f\"(fabsf(x)),\"f\"(fabsf(y)));\nreturn __float_as_uint(largest);\n#else\nreturn magnitude(x)>magnitude(y)?magnitude(x):magnitude(y);\n#endif\n}\n\ntemplate<class A,int N,class M>DEVICE void keep_largest(const A(&v)[N],int valid,M&largest){\nUNROLL\nfor(int i=0;i<N;i++){\nM size=i<valid?magnitude(v[i]):0;\nlargest=size>largest?size:largest;\n}\n}\n\n\ntemplate<bool Is_f64>struct Amax_type{\ntypedef float type;\n};\ntemplate<>struct Amax_type<true>{\ntypedef double type;\n};\ntemplate<class T>using Amax_of=typename Amax_type<SAME<T,F64>>::type;\n\n"
@@ -17141,27 +17384,23 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>DEVICE bool find_copied_run(const gpi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads+threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line -mine.item*p.rows;\nmine.column=(at-line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>DEVICE T*start_of_run(const gpi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data+run.item*matrix.stride +run.row*matrix.ld+run.column;\n}\n"}},
 {"epilogue.cuh",
 {
-"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_found.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gpi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gpi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_FORMULA\nstate.beside=beside;\n#endif\n"
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_found.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gpi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gpi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\nstate.beside=beside;\n"
 "state.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(COLUMNS_SCALED){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column_of_half<HALVES_IN>(p,column,half);\nUNROLL\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=place(i)<valid?product(state.alpha,(Acc)scale[place(i)]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
 "DEVICE void load_saved(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\nUNROLL\nfor(int half=0;half<HALVES_SAVED;half++)\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE,HALVES_SAVED>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read<GEMMEPI_AUX_TYPE,HALVES_SAVED>(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column_of_half<HALVES_SAVED>(p,column,half)),\nvalid_of_half<HALVES_SAVED>(valid,half));\n}\n}\n\n#if GEMMEPI_BRINGS\nDEVICE void load_residual(const gpi__epilogue_params&p,const Run_of_formula&at,Saved&saved){\nUNROLL\n"
-"for(int half=0;half<(HAS_RESIDUAL?HALVES_OUT:0);half++)\nsaved.residual[half]=read_residual<HALVES_OUT>(p,at,half);\n}\n#endif\n\n\nDEVICE void finish_product(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,int half,\nlong long item,long long row,long long column,int valid,Acc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=COLUMNS_SCALED?Acc(1):state.alpha;\nif(ROWS_SCALED)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE,HALVES_IN>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(ADDS_BIAS){\nto_accs(of.bias[half],other);\nadd_product(Acc(1),other,v);\n}\n}\n\n\nDEVICE void epilogue(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n"
-"UNROLL\nfor(int half=0;half<HALVES_IN;half++)\n",
+"for(int half=0;half<(HAS_RESIDUAL?HALVES_OUT:0);half++)\nsaved.residual[half]=read_residual<HALVES_OUT>(p,at,half);\n}\n#endif\n\n\nDEVICE void finish_product(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,int half,\nlong long item,long long row,long long column,int valid,Acc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=COLUMNS_SCALED?Acc(1):state.alpha;\nif(ROWS_SCALED)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE,HALVES_IN>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(GEMMEPI_ADDS_BIAS){\nto_accs(of.bias[half],other);\nadd_product(Acc(1),other,v);\n}\n}\n\n\nDEVICE void epilogue(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\n"
+"Acc(&v)[HALVES][RUN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\n",
 "finish_product(p,state,of,half,item,row,IN_GROUPS?column_of_half<HALVES_IN>(p,column,half):column+half*p.n,\nvalid_of_half<HALVES_IN>(valid,half),v[half]);\nif constexpr(HALVES_IN==2)\nregroup<false>(v);\napply_formula(p,state,of,saved,{item,row,column,valid},v);\n}\n\n\nDEVICE void store_result(const gpi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\nUNROLL\nfor(int half=0;half<(AMAX_D?HALVES_OUT:0);half++)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(GEMMEPI_STORES_D)\nstore_halves<GEMMEPI_D_TYPE,STAGES_D,SCALES_D,HALVES_OUT>(p,p.d,state.staged_d,state.scale_d,item,row,column,valid,v);\n}\n\n\nDEVICE void end_epilogue(const gpi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
+{"epilogue_arithmetic.cuh",
+{
+"#line 1 \"src/kernels/epilogue_arithmetic.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=COLUMNS_SCALED;\nUNROLL\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:ROWS_SCALED?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\nUNROLL\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
-"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads,int Halves>\nDEVICE void store_partials(const gpi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[Halves][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\nUNROLL\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\nUNROLL\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<RUN&&place(i)<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+place(i)]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc join_in_line(int line,Acc x,Acc y){\n#if GEMMEPI_FORMULA\nif(LARGEST_LINES>>line&1)\nreturn larger_or_nan(x,y);\n"
-"#endif\nreturn x+y;\n}\n\nDEVICE Acc nothing_in_line(int line){\n#if GEMMEPI_FORMULA\nif(LARGEST_LINES>>line&1)\nreturn below_all<Acc>();\n#endif\nreturn Acc(-0.0);\n}\n\n\n\nDEVICE Acc sum_of_rows(int line,const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\nUNROLL\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\nUNROLL\nfor(int count=RUN/2;count>0;count/=2)\nUNROLL\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=join_in_line(line,kept,__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS));\n}\nreturn left[0];\n}\n\n\ntemplate<bool AtOnce>struct Column_sums{\nstatic constexpr int LINES=ADDS_COLUMNS?COLUMN_LINES:1;\nAcc of_lane[LINES][RUN],of_lanes[LINES];\n\nDEVICE Column_sums():of_lanes{}{\nUNROLL\nfor(int line=0;line<LINES;line++)\nif(LARGEST_LINES>>line&1)\nof_lanes[line]=nothing_in_line(line);\nbegin_rows();\n}\nDEVICE void begin_rows(){\n"
-"UNROLL\nfor(int i=0;i<LINES*RUN;i++)\nof_lane[i/RUN][i%RUN]=nothing_in_line(i/RUN);\n}\n\n\nDEVICE void add(const Acc(&v)[HALVES][RUN],Epilogue_state&state,bool exists){\n#if GEMMEPI_FORMULA\nconst Acc(*values)[RUN]=state.of_columns.lines();\n#else\nconst Acc(*values)[RUN]=v;\n#endif\nif(exists)\nUNROLL\nfor(int i=0;i<LINES*RUN;i++)\nof_lane[i/RUN][i%RUN]=join_in_line(i/RUN,of_lane[i/RUN][i%RUN],values[i/RUN][i%RUN]);\n}\n\n\nDEVICE void end_rows(){\nif constexpr(AtOnce){\nUNROLL\nfor(int line=0;line<LINES;line++)\nof_lanes[line]=join_in_line(line,of_lanes[line],sum_of_rows(line,of_lane[line]));\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int line)const{\nreturn AtOnce?of_lanes[line]:sum_of_rows(line,of_lane[line]);\n}\nDEVICE void store(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first)const;\n};\n\n\n\n#if GEMMEPI_FORMULA\n\n"
-"template<int Place,int Kind,int Members,int Reduction>\nDEVICE void store_column_states(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nconstexpr int line=first_line(Place);\nint column=first+Column_sums<true>::column();\nState_of<Acc,Reduction> *to=(State_of<Acc,Reduction> *)beside[Place].data+rows*beside[Place].ld;\nif constexpr(Kind==kind::PER_COLUMN){\nUNROLL\nfor(int member=0;member<Members;member++)\nif(column<(int)p.n)\nto[column_of_half<Members>(p,column,member)]={sums[line +member]};\n}else{\nAcc all=sums[line];\nUNROLL\nfor(int member=1;member<Members;member++)\nall=join_in_line(line,all,sums[line +member]);\nif(column>=(int)p.n)\nall=nothing_in_line(line);\nUNROLL\nfor(int lanes=1;lanes<32;lanes*=2)\nall=join_in_line(line,all,__shfl_xor_sync(0xffffffffu,all,lanes));\nif(threadIdx.x%32==0&&first<(int)p.n)\nto[first/32]={all};\n}\n}\n"
-"#define STORE_COLUMN_STATES(place_, name, kind_, members, type, reduction_, accumulates) \\\n",
-"if constexpr(is_of_columns(reduction::reduction_))                                 \\\nstore_column_states<place_,kind::kind_,members,reduction::reduction_>(p,beside,rows,first,sums);\nDEVICE void store_column_sums(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nif constexpr(ADDS_COLUMNS){\nFORMULA_OUTPUTS(STORE_COLUMN_STATES)\n}\n}\n#else\nDEVICE void store_column_sums(const gpi__epilogue_params&p,const gpi__formula_place*,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nint column=first+Column_sums<true>::column();\nUNROLL\nfor(int half=0;half<HALVES_OUT;half++)\nif(ADDS_COLUMNS&&column<(int)p.n)\n((Acc*)p.partials)[(rows*HALVES_OUT+half)*p.n+column]=sums[half];\n}\n#endif\ntemplate<bool AtOnce>\nDEVICE void Column_sums<AtOnce>::store(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first)const{\nAcc sums[LINES];\nUNROLL\n"
-"for(int line=0;line<LINES;line++)\nsums[line]=sum(line);\nstore_column_sums(p,beside,rows,first,sums);\n}\n"}},
-{"epilogue_formula.cuh",
-{
-"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=COLUMNS_SCALED;\nUNROLL\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:ROWS_SCALED?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\nUNROLL\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\n\n#if GEMMEPI_FORMULA\nconstexpr int IN_ROW_FACTOR= -1;\nconstexpr bool ADDS_BIAS=false;\n#else\nenum{GEMMEPI_IN_BIAS,GEMMEPI_IN_AUX,GEMMEPI_IN_RESIDUAL,IN_ROW_FACTOR};\n"
-"#define FORMULA_INPUTS(X) \\\nX(GEMMEPI_IN_BIAS,bias,PER_COLUMN,HALVES_IN,Acc,0)       \\\nX(GEMMEPI_IN_AUX,aux,FULL,HALVES_SAVED,Acc,0)            \\\nX(GEMMEPI_IN_RESIDUAL,residual,FULL,HALVES_OUT,Acc,0)    \\\nX(IN_ROW_FACTOR,row_factor,PER_ROW,1,Acc,0)\n#define FORMULA_OUTPUTS(X)\n#define FORMULA_TABLES(X)\n#define FORMULA_UNIFORMS(X)\n#define FORMULA_VALUE 1\n#define FORMULA_RESULT 1\n#define FORMULA_WAVES 1\n\nstruct Formula_in{\nAcc v[HALVES_IN],bias[HALVES_IN],aux[HALVES_SAVED],residual[HALVES_OUT],row_factor[1],parameter;\nbool is_kept,is_near;\n};\nstruct Formula_out{\nAcc d[HALVES_OUT];\nbool is_far;\n};\n\n\nconstexpr bool JOINS_BIAS=HAS_BIAS&& !BACKWARD&& !WRITES_AUX&& !(FINDS&&GATED)&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\nconstexpr bool ADDS_BIAS=HAS_BIAS&& !JOINS_BIAS;\n\nDEVICE Acc activate_half(const Formula_in&in,int half){\nif constexpr(JOINS_BIAS)\nreturn activate_biased_sum<ACTIVATION,GATED>(in.v[half],in.bias[half],in.parameter);\nelse\n"
-"return activate_sum<ACTIVATION,GATED>(in.v[half],in.parameter);\n}\nDEVICE Acc gated(const Formula_in&in,const Acc(&z)[HALVES_IN]){\nif constexpr(SAME<Acc,I32>)\nreturn product(z[VALUE%HALVES_IN],activate<ACTIVATION>(z[GATE%HALVES_IN],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nreturn z[VALUE%HALVES_IN]*activate_half(in,GATE%HALVES_IN);\nelse\nreturn times_activation<ACTIVATION>(z[VALUE%HALVES_IN],z[GATE%HALVES_IN],in.parameter);\n}\n__device__ __forceinline__ void formula(const Formula_in&in,Formula_out&out){\nAcc(&y)[HALVES_OUT]=out.d;\nAcc z[HALVES_IN];\nout.is_far=false;\nfor(int half=0;half<HALVES_IN;half++)\nz[half]=JOINS_BIAS?sum(in.v[half],in.bias[half]):in.v[half];\nif constexpr(BACKWARD&&AUX_IS_MASK){\ny[0]=in.is_kept?z[0]:Acc(0);\n}else if constexpr(BACKWARD&&SAME<Acc,I32>){\ny[0]=z[0];\n}else if constexpr(BACKWARD&&GATED){\nconst Acc*pair=UPSTREAM?z:in.aux,dy=UPSTREAM?in.aux[0]:z[0],value=pair[VALUE%HALVES],gate=pair[GATE%HALVES];\n"
-"y[VALUE%HALVES_OUT]=times_activation<ACTIVATION>(dy,gate,in.parameter);\nbool by_run=SPREAD&&in.is_near;\ny[GATE%HALVES_OUT]=by_run?times_derivative<ACTIVATION>(dy*value,gate,in.parameter)\n:gate_gradient<ACTIVATION>(dy,value,gate,in.parameter);\nout.is_far=SPREAD&&is_far_product<ACTIVATION>(dy,value);\n}else if constexpr(BACKWARD){\ny[0]=UPSTREAM?times_derivative<ACTIVATION>(in.aux[0],z[0],in.parameter)\n:times_derivative<ACTIVATION>(z[0],in.aux[0],in.parameter);\n}else if constexpr(GATED){\ny[0]=gated(in,z);\n}else{\ny[0]=activate_half(in,0);\n}\nfor(int half=0;half<HALVES_OUT;half++){\ny[half]=GEMMEPI_ROW_FACTOR?product(y[half],in.row_factor[0]):y[half];\ny[half]=HAS_RESIDUAL?sum(y[half],in.residual[half]):y[half];\n}\n}\n#endif\n"}},
+"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads,int Halves>\nDEVICE void store_partials(const gpi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[Halves][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\nUNROLL\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\nUNROLL\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<RUN&&place(i)<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+place(i)]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc join_in_line(int line,Acc x,Acc y){\nif(LARGEST_LINES>>line&1)\nreturn larger_or_nan(x,y);\nreturn x+y;\n}\n\n"
+"DEVICE Acc nothing_in_line(int line){\nif(LARGEST_LINES>>line&1)\nreturn below_all<Acc>();\nreturn Acc(-0.0);\n}\n\n\n\nDEVICE Acc sum_of_rows(int line,const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\nUNROLL\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\nUNROLL\nfor(int count=RUN/2;count>0;count/=2)\nUNROLL\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=join_in_line(line,kept,__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS));\n}\nreturn left[0];\n}\n\n\ntemplate<bool AtOnce>struct Column_sums{\nstatic constexpr int LINES=ADDS_COLUMNS?COLUMN_LINES:1;\nAcc of_lane[LINES][RUN],of_lanes[LINES];\n\nDEVICE Column_sums():of_lanes{}{\nUNROLL\nfor(int line=0;line<LINES;line++)\nif(LARGEST_LINES>>line&1)\nof_lanes[line]=nothing_in_line(line);\nbegin_rows();\n}\nDEVICE void begin_rows(){\nUNROLL\nfor(int i=0;i<LINES*RUN;i++)\n"
+"of_lane[i/RUN][i%RUN]=nothing_in_line(i/RUN);\n}\n\n\nDEVICE void add(const Acc(&v)[HALVES][RUN],Epilogue_state&state,bool exists){\nconst Acc(*values)[RUN]=HAS_BGRAD?v:state.of_columns.lines();\nif(exists)\nUNROLL\nfor(int i=0;i<LINES*RUN;i++)\nof_lane[i/RUN][i%RUN]=join_in_line(i/RUN,of_lane[i/RUN][i%RUN],values[i/RUN][i%RUN]);\n}\n\n\nDEVICE void end_rows(){\nif constexpr(AtOnce){\nUNROLL\nfor(int line=0;line<LINES;line++)\nof_lanes[line]=join_in_line(line,of_lanes[line],sum_of_rows(line,of_lane[line]));\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int line)const{\nreturn AtOnce?of_lanes[line]:sum_of_rows(line,of_lane[line]);\n}\nDEVICE void store(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first)const;\n};\n\n\n\n\ntemplate<int Place,int Kind,int Members,int Reduction>\n"
+"DEVICE void store_column_states(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nconstexpr int line=first_line(Place);\nint column=first+Column_sums<true>::column();\nState_of<Acc,Reduction> *to=(State_of<Acc,Reduction> *)beside[Place].data+rows*beside[Place].ld;\nif constexpr(Kind==kind::PER_COLUMN){\nUNROLL\nfor(int member=0;member<Members;member++)\nif(column<(int)p.n)\nto[column_of_half<Members>(p,column,member)]={sums[line +member]};\n}else{\nAcc all=sums[line];\nUNROLL\nfor(int member=1;member<Members;member++)\nall=join_in_line(line,all,sums[line +member]);\nif(column>=(int)p.n)\nall=nothing_in_line(line);\nUNROLL\nfor(int lanes=1;lanes<32;lanes*=2)\nall=join_in_line(line,all,__shfl_xor_sync(0xffffffffu,all,lanes));\nif(threadIdx.x%32==0&&first<(int)p.n)\nto[first/32]={all};\n}\n}\n#define STORE_COLUMN_STATES(place_, name, kind_, members, type, reduction_, accumulates) \\\n"
+"if constexpr(is_of_columns(reduction::reduction_))                                 \\\n",
+"store_column_states<place_,kind::kind_,members,reduction::reduction_>(p,beside,rows,first,sums);\nDEVICE void store_column_sums(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nint column=first+Column_sums<true>::column();\nUNROLL\nfor(int half=0;half<(HAS_BGRAD?HALVES_OUT:0);half++)\nif(column<(int)p.n)\n((Acc*)p.partials)[(rows*HALVES_OUT+half)*p.n+column]=sums[half];\nFORMULA_OUTPUTS(STORE_COLUMN_STATES)\n}\ntemplate<bool AtOnce>\nDEVICE void Column_sums<AtOnce>::store(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first)const{\nAcc sums[LINES];\nUNROLL\nfor(int line=0;line<LINES;line++)\nsums[line]=sum(line);\nstore_column_sums(p,beside,rows,first,sums);\n}\n"}},
 {"epilogue_found.cuh",
 {
 "#line 1 \"src/kernels/epilogue_found.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\nconstexpr int VECTOR_COLUMNS=SCALE_STEPS;\n\n\n\nDEVICE void write_scale(const gpi__epilogue_params&p,long long item,long long row,long long column,float scale){\n#if GEMMEPI_GROUPED\nconst_cast<float*>(p.scale_d.data)[column/VECTOR_COLUMNS*p.scale_d.stride +row]=scale;\n#else\nconst_cast<float*>(p.scale_d.data)[item*p.scale_d.stride +column/VECTOR_COLUMNS*p.m+row]=scale;\n#endif\n}\n\n\nDEVICE void store_by_scale(const gpi__epilogue_params&p,float scale,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nif constexpr(SAME<Acc,F32>)\nstore_halves<GEMMEPI_D_TYPE,false,true,1>(p,p.d,nullptr,factor_of_scale(scale),item,row,column,valid,&v);\n}\n\n\n\nDEVICE Magnitude largest_of_neighbours(Magnitude largest){\nfor(u32 step=(blockDim.x*RUN<VECTOR_COLUMNS?blockDim.x:VECTOR_COLUMNS/RUN)/2;step>0;step/=2){\n"
@@ -17178,29 +17417,29 @@ static const gpi__source gpi__sources[] = {
 "DEVICE Of_columns load_columns(const gpi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\nread<GEMMEPI_BIAS_TYPE,HALVES_IN>(\n(const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column_of_half<HALVES_IN>(p,column,half)),\nvalid_of_half<HALVES_IN>(valid,half));\nreturn of;\n}\n"}},
 {"epilogue_inside.cuh",
 {
-"#line 1 \"src/kernels/epilogue_inside.cuh\"\n#line 10\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n#endif\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\n\ntemplate<class T>DEVICE void take_for_all(T one,T(&x)[RUN]){\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\ntemplate<int Members>\nDEVICE Read<GEMMEPI_RESIDUAL_TYPE>read_residual(const gpi__epilogue_params&p,const Run_of_formula&at,int member){\nreturn read<GEMMEPI_RESIDUAL_TYPE,Members>((const GEMMEPI_RESIDUAL_TYPE*)p.residual.data+\noffset(p.residual,at.item,at.row,column_of_half<Members>(p,at.column,member)),\nvalid_of_half<Members>(at.valid,member));\n}\n\n\ntemplate<int Place,int Members>\nDEVICE void load_in_place(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,const Saved&saved,\nconst Run_of_formula&at,int member,Acc(&x)[RUN]){\n"
-"Acc factor=1,of_row=0;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\nfactor=state.scale_aux;\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL&&HAS_RESIDUAL){\n#if GEMMEPI_BRINGS\nto_accs(saved.residual[member],x);\n#else\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE,Members>(state.loaded_residual[member]),x);\nelse\nto_accs(read_residual<Members>(p,at,member),x);\n#endif\nfactor=state.scale_residual;\n}else{\nif(GEMMEPI_ROW_FACTOR&&at.valid>0)\nof_row=(Acc)p.row_factor.data[at.item*p.row_factor.stride +at.row];\ntake_for_all(of_row,x);\n}\nif((Place==GEMMEPI_IN_AUX&&SCALES_AUX)||(Place==GEMMEPI_IN_RESIDUAL&&SCALES_RESIDUAL))\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]=product(x[i],factor);\n}\n\ntemplate<int Members>\nDEVICE void store_written(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN]){\nUNROLL\n"
-"for(int member=0;member<(AMAX_AUX?Members:0);member++)\nkeep_largest_of_run(x[member],at.valid,state.largest_aux);\nif constexpr(KEEPS_MASK)\nkeep_mask(state,x[0]);\nelse if constexpr(WRITES_AUX&&AUX_IS_MASK)\nstore_mask(p.aux,at.item,at.row,at.column,at.valid,x[0]);\nelse if constexpr(WRITES_AUX)\nstore_halves<GEMMEPI_AUX_TYPE,STAGES_AUX,SCALES_AUX,Members>(p,p.aux,state.staged_aux,state.scale_aux,at.item,at.row,\nat.column,at.valid,x);\n}\n\n#if GEMMEPI_FORMULA\n\n\n\ntemplate<class Type,int Members>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read<Type,Members>(from,valid),x);\nelse{\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]=place<Members>(i)<valid?from[place<Members>(i)]:Type(0);\n}\n}\ntemplate<class Type>DEVICE Taken<Type>take_one(const Type*from){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nreturn to_acc<Acc>(*from);\nelse\nreturn*from;\n}\n\n\n"
-"template<bool Repeats>DEVICE long long within(long long x,long long period){\nreturn Repeats?(u32)x%(u32)period:x;\n}\n\n\ntemplate<bool Has_blocks>DEVICE long long through(long long x,long long block){\nreturn Has_blocks?(u32)x/(u32)block:x;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Taken<Type>load_of_row(const gpi__formula_place*beside,long long item,long long row,bool exists){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+item*from.stride;\nTaken<Type>one=0;\nif(Kind==kind::SCALAR)\none=take_one(data);\nelse if(exists)\none=take_one(data+within<(Periods&1)!=0>(row,from.row_period));\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\none*= *from.scale;\nreturn one;\n}\n\n\ntemplate<int Place,int Periods,class Type,int Kind>\nDEVICE void hold(const gpi__formula_place*beside,long long item,long long row,bool exists,Held<Type,Kind> &held){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW)\n"
-"held.at=load_of_row<Place,Kind,Periods,Type>(beside,item,row,exists);\n}\n",
-"#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);\nDEVICE Held_operands hold_operands(const gpi__formula_place*beside,long long item,long long row,bool exists){\nHeld_operands held;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gpi__epilogue_params&p,const gpi__formula_place*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(Kind==kind::FULL&& !is_loaded){\nconst gpi__formula_place&from=beside[Place];\nconst Type*line=(const Type*)from.data+at.item*from.stride +within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nint lines=(columns*(int)sizeof(Type)+127)/128,per_line=128/(int)sizeof(Type);\nUNROLL\nfor(int i=0;i<Members*lines;i+=2){\n"
-"int mine=i+(int)threadIdx.x%32/16,column=(int)at.column+mine%lines*per_line;\nlong long there=column_of_half<Members>(p,column,mine/lines);\nif constexpr(IN_PAIRS<Members>)\ncolumn=(int)at.column+mine*per_line/2,there=column*2;\nconst Type*first=line +within<(Periods&2)!=0>(there,from.column_period);\nif(mine<Members*lines&&at.valid&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gpi__epilogue_params&p,const gpi__formula_place*beside,const Run_of_formula&at,int columns){\n(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\n"
-"const Saved&saved,const Run_of_formula&at,int member,const Held<Type,Kind> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW){\nif constexpr(HOLDS)\ntake_for_all(held.at,x);\nelse\ntake_for_all(load_of_row<Place,Kind,Periods,Type>(state.beside,at.item,at.row,at.valid>0),x);\nreturn;\n}\nconst gpi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS||Place==GEMMEPI_IN_AUX||Place==GEMMEPI_IN_RESIDUAL){\nload_in_place<Place,Members>(p,state,of,saved,at,member,x);\n}else if constexpr(Kind==kind::NUMBER){\ntake_for_all(from_acc<Acc>(from.number),x);\n}else if constexpr(Kind==kind::BLOCKED){\nconst Type*line=data+through<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nlong long column=column_of_half<Members>(p,at.column,member);\nint valid=valid_of_half<Members>(at.valid,member);\nif constexpr((Periods&2)==0)\ntake_run<Type,Members>(line +column,valid,x);\nelse\n"
-"take_for_all(valid>0?take_one(line +through<true>(column,from.column_period)):Taken<Type>(0),x);\n}else{\nlong long row=within<(Periods&1)!=0>(at.row,from.row_period);\nlong long column=within<(Periods&2)!=0>(column_of_half<Members>(p,at.column,member),from.column_period);\ntake_run<Type,Members>(data+row*from.ld+column,valid_of_half<Members>(at.valid,member),x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_place*beside,const Run_of_formula&at){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif(Kind==kind::FULL)\ndata+=within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nreturn{data,at.valid>0?from.column_period:0,1,(GEMMEPI_INSIDE_SCALED>>Place&1)!=0? *from.scale:1};\n}\n#define INSIDE_COUNT(place_, name, kind_, type, periods) +1\n"
-"constexpr bool HAS_TABLES=0 FORMULA_TABLES(INSIDE_COUNT)>0;\n",
-"#define INSIDE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(state.beside, run);\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\nUNROLL\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\nUNROLL\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\npart.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\n"
-"Acc there[Members*RUN];\nlong long columns[Members*RUN];\nUNROLL\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\nUNROLL\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\nUNROLL\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\nUNROLL\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\ntemplate<class T>\nDEVICE void join_lanes_of_rows(Logsumexp<T>(&parts)[RUNS_OF_BOX]){\nMax<T>most[RUNS_OF_BOX];\n"
-"Sum_of_lane sums[RUNS_OF_BOX];\nUNROLL\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\nUNROLL\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<T>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\nUNROLL\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\nUNROLL\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\n"
-"mine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\nUNROLL\nfor(int first=0;first<RUN;first+=4){\n",
-"Random_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\nUNROLL\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nUNROLL\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\nUNROLL\nfor(int member=0;member<Members;member++){\n"
-"GEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\nmemcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\n"
-"else if constexpr(Place==GEMMEPI_WRITTEN)\nstore_written(p,state,at,x);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\nstore_halves<Type,false,false,Members>(p,matrix,nullptr,Acc(1),at.item,at.row,at.column,at.valid,x);\n}\n}\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)                                                                                   \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\\\nregroup<false>(x.runs.name);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\n#else\nconstexpr bool HAS_TABLES=false;\nstruct Drawn_runs{};\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\n"
-"load_in_place<place_,members>(p,state,of,saved,run,member,x.runs.name[member]);\n#endif\n\n\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\nAcc parameter;\nu32 mask;\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\n"
-"for(int member=0;member<members;member++) \\\n",
-"in.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\nDEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_TABLES(INSIDE_TABLE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<HALVES_IN;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i/2*2);\n\nin.column[member]=INTERLEAVED       ?(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i)\n:SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1)\n:first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n"
-"#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\n#if !GEMMEPI_FORMULA\nin.parameter=x.parameter;\nin.is_kept=x.mask>>place(i)&1;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<HALVES_OUT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\nUNROLL\nfor(int member=0;member<N;member++){\nT first=x[member][0];\nUNROLL\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n"
-"#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\nDEVICE void compute_far_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\n#pragma unroll 1\nfor(int i=0;i<RUN;i++){\ncompute_element<false>(p,state,run,i,0,x);\nturn_round(x.v);\nFORMULA_INPUTS(INSIDE_TURN_RUN)\nFORMULA_UNIFORMS(INSIDE_TURN_DRAWN)\nFORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)\n}\n}\nDEVICE void compute_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\nAcc given[HALVES][RUN];\nbool is_right= !HAS_TABLES;\nmemcpy(given,x.v,sizeof given);\nUNROLL\nfor(int i=0;i<RUN&& !HAS_TABLES;i++)\nis_right&=compute_element<true>(p,state,run,i,i,x);\nif(!is_right){\nmemcpy(x.v,given,sizeof given);\ncompute_far_run(p,state,run,x);\n}\n}\n\n\n"
-"DEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nmemcpy(x.v,v,sizeof x.v);\nx.parameter=(Acc)p.parameter;\nx.mask=saved.mask;\nFORMULA_INPUTS(INSIDE_LOAD)\n#if GEMMEPI_FORMULA\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\n#else\nif constexpr(WRITES_AUX)\nstore_written(p,state,run,v);\n#endif\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\n}\n"}},
+"#line 1 \"src/kernels/epilogue_inside.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n#include \"formula.cuh\"\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\n\ntemplate<class T>DEVICE void take_for_all(T one,T(&x)[RUN]){\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\ntemplate<int Members>\nDEVICE Read<GEMMEPI_RESIDUAL_TYPE>read_residual(const gpi__epilogue_params&p,const Run_of_formula&at,int member){\nreturn read<GEMMEPI_RESIDUAL_TYPE,Members>((const GEMMEPI_RESIDUAL_TYPE*)p.residual.data+\noffset(p.residual,at.item,at.row,column_of_half<Members>(p,at.column,member)),\nvalid_of_half<Members>(at.valid,member));\n}\n\n\n__device__ constexpr bool is_in_place(int place){\nreturn place==GEMMEPI_IN_BIAS||place==GEMMEPI_IN_AUX||place==GEMMEPI_IN_RESIDUAL||place==GEMMEPI_IN_FACTOR;\n}\n\ntemplate<int Place,int Members>\n"
+"DEVICE void load_in_place(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,const Saved&saved,\nconst Run_of_formula&at,int member,Acc(&x)[RUN]){\nAcc factor=1,of_row=0;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX&&AUX_IS_MASK){\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]=Acc(saved.mask>>place(i)&1);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\nfactor=state.scale_aux;\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\n#if GEMMEPI_BRINGS\nto_accs(saved.residual[member],x);\n#else\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE,Members>(state.loaded_residual[member]),x);\nelse\nto_accs(read_residual<Members>(p,at,member),x);\n#endif\nfactor=state.scale_residual;\n}else{\nif(at.valid>0)\nof_row=(Acc)p.row_factor.data[at.item*p.row_factor.stride +at.row];\ntake_for_all(of_row,x);\n}\n"
+"if((Place==GEMMEPI_IN_AUX&&SCALES_AUX)||(Place==GEMMEPI_IN_RESIDUAL&&SCALES_RESIDUAL))\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]=product(x[i],factor);\n}\n\ntemplate<int Members>\nDEVICE void store_written(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN]){\nUNROLL\nfor(int member=0;member<(AMAX_AUX?Members:0);member++)\nkeep_largest_of_run(x[member],at.valid,state.largest_aux);\nif constexpr(KEEPS_MASK)\nkeep_mask(state,x[0]);\nelse if constexpr(WRITES_AUX&&AUX_IS_MASK)\nstore_mask(p.aux,at.item,at.row,at.column,at.valid,x[0]);\nelse if constexpr(WRITES_AUX)\nstore_halves<GEMMEPI_AUX_TYPE,STAGES_AUX,SCALES_AUX,Members>(p,p.aux,state.staged_aux,state.scale_aux,at.item,at.row,\nat.column,at.valid,x);\n}\n\n\n\n\ntemplate<class Type,int Members>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read<Type,Members>(from,valid),x);\nelse{\nUNROLL\n"
+"for(int i=0;i<RUN;i++)\nx[i]=place<Members>(i)<valid?from[place<Members>(i)]:Type(0);\n}\n}\ntemplate<class Type>DEVICE Taken<Type>take_one(const Type*from){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nreturn to_acc<Acc>(*from);\nelse\nreturn*from;\n}\n\n\ntemplate<bool Repeats>DEVICE long long within(long long x,long long period){\nreturn Repeats?(u32)x%(u32)period:x;\n}\n\n\ntemplate<bool Has_blocks>DEVICE long long through(long long x,long long block){\nreturn Has_blocks?(u32)x/(u32)block:x;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Taken<Type>load_of_row(const gpi__formula_place*beside,long long item,long long row,bool exists){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+item*from.stride;\nTaken<Type>one=0;\nif(Kind==kind::SCALAR)\none=take_one(data);\nelse if(exists)\none=take_one(data+within<(Periods&1)!=0>(row,from.row_period));\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n"
+"one*= *from.scale;\nreturn one;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\n",
+"DEVICE void hold(const gpi__formula_place*beside,long long item,long long row,bool exists,Held<Type,is_of_row(Place,Kind)> &held){\nif constexpr(is_of_row(Place,Kind))\nheld.at=load_of_row<Place,Kind,Periods,Type>(beside,item,row,exists);\n}\n#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, kind::kind_, periods, type>(beside, item, row, exists, held.name);\nDEVICE Held_operands hold_operands(const gpi__formula_place*beside,long long item,long long row,bool exists){\nHeld_operands held;\n(void)beside,(void)item,(void)row,(void)exists;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gpi__epilogue_params&p,const gpi__formula_place*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(GEMMEPI_HAS_PLACES&&Kind==kind::FULL&& !is_loaded){\n"
+"const gpi__formula_place&from=beside[Place];\nconst Type*line=(const Type*)from.data+at.item*from.stride +within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nint lines=(columns*(int)sizeof(Type)+127)/128,per_line=128/(int)sizeof(Type);\nUNROLL\nfor(int i=0;i<Members*lines;i+=2){\nint mine=i+(int)threadIdx.x%32/16,column=(int)at.column+mine%lines*per_line;\nlong long there=column_of_half<Members>(p,column,mine/lines);\nif constexpr(IN_PAIRS<Members>)\ncolumn=(int)at.column+mine*per_line/2,there=column*2;\nconst Type*first=line +within<(Periods&2)!=0>(there,from.column_period);\nif(mine<Members*lines&&at.valid&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gpi__epilogue_params&p,const gpi__formula_place*beside,const Run_of_formula&at,int columns){\n"
+"(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,const Held<Type,is_of_row(Place,Kind)> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(is_in_place(Place)){\nload_in_place<Place,Members>(p,state,of,saved,at,member,x);\nreturn;\n}else if constexpr(is_of_row(Place,Kind)){\nif constexpr(HOLDS)\ntake_for_all(held.at,x);\nelse\ntake_for_all(load_of_row<Place,Kind,Periods,Type>(state.beside,at.item,at.row,at.valid>0),x);\nreturn;\n}\nconst gpi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Kind==kind::NUMBER){\ntake_for_all(from_acc<Acc>(from.number),x);\n}else if constexpr(Kind==kind::BLOCKED){\n"
+"const Type*line=data+through<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nlong long column=column_of_half<Members>(p,at.column,member);\nint valid=valid_of_half<Members>(at.valid,member);\nif constexpr((Periods&2)==0)\ntake_run<Type,Members>(line +column,valid,x);\nelse\ntake_for_all(valid>0?take_one(line +through<true>(column,from.column_period)):Taken<Type>(0),x);\n}else{\nlong long row=within<(Periods&1)!=0>(at.row,from.row_period);\nlong long column=within<(Periods&2)!=0>(column_of_half<Members>(p,at.column,member),from.column_period);\ntake_run<Type,Members>(data+row*from.ld+column,valid_of_half<Members>(at.valid,member),x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_place*beside,const Run_of_formula&at){\nconst gpi__formula_place&from=beside[Place];\n"
+"const Type*data=(const Type*)from.data+at.item*from.stride;\nif(Kind==kind::FULL)\ndata+=within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\n",
+"return{data,at.valid>0?from.column_period:0,1,(GEMMEPI_INSIDE_SCALED>>Place&1)!=0? *from.scale:1};\n}\n#define INSIDE_COUNT(place_, name, kind_, type, periods) +1\nconstexpr bool HAS_TABLES=0 FORMULA_TABLES(INSIDE_COUNT)>0;\n#define INSIDE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(state.beside, run);\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\nUNROLL\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\nUNROLL\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\n"
+"part.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\nUNROLL\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\nUNROLL\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\nUNROLL\n"
+"for(int step=1;step<=IN_ROW;step +=IN_ROW-1)\nUNROLL\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\ntemplate<class T>\nDEVICE void join_lanes_of_rows(Logsumexp<T>(&parts)[RUNS_OF_BOX]){\nMax<T>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\nUNROLL\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\nUNROLL\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<T>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\nUNROLL\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\n"
+"int column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\nUNROLL\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\n"
+"constexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\n",
+"DEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\nUNROLL\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\nUNROLL\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nUNROLL\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\n"
+"template<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\nUNROLL\nfor(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\n"
+"memcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse if constexpr(Place==GEMMEPI_WRITTEN)\nstore_written(p,state,at,x);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\nstore_halves<Type,false,false,Members>(p,matrix,nullptr,Acc(1),at.item,at.row,at.column,at.valid,x);\n}\n}\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)                                                                                   \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\\\nregroup<false>(x.runs.name);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\n\n\n\n"
+"#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\n",
+"DEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_TABLES(INSIDE_TABLE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<HALVES_IN;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i/2*2);\n\nin.column[member]=INTERLEAVED       ?(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i)\n:SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1)\n:first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\n"
+"in.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near&&(SPREAD||FORMULA_WAVES&1);\n#endif\n#if FORMULA_PARAMETER\nin.parameter=(Acc)p.parameter;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<HALVES_OUT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\nUNROLL\nfor(int member=0;member<N;member++){\nT first=x[member][0];\nUNROLL\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n"
+"#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\nDEVICE void compute_far_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\n#pragma unroll 1\nfor(int i=0;i<RUN;i++){\ncompute_element<false>(p,state,run,i,0,x);\nturn_round(x.v);\nFORMULA_INPUTS(INSIDE_TURN_RUN)\nFORMULA_UNIFORMS(INSIDE_TURN_DRAWN)\nFORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)\n}\n}\nDEVICE void compute_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\nAcc given[HALVES][RUN];\nbool is_right= !HAS_TABLES;\nmemcpy(given,x.v,sizeof given);\nUNROLL\nfor(int i=0;i<RUN&& !HAS_TABLES;i++)\nis_right&=compute_element<true>(p,state,run,i,i,x);\nif(!is_right){\nmemcpy(x.v,given,sizeof given);\ncompute_far_run(p,state,run,x);\n}\n}\n\n\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\n"
+"const Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nmemcpy(x.v,v,sizeof x.v);\nFORMULA_INPUTS(INSIDE_LOAD)\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\nif constexpr(GEMMEPI_WRITES_VALUE)\nstore_written(p,state,run,v);\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\n}\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\nUNROLL\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gpi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\nif(FINDS&&valid==0)\nreturn;\n}\nstore_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n"
@@ -17208,18 +17447,19 @@ static const gpi__source gpi__sources[] = {
 "store_mask_byte(bytes+i,state.kept_mask>>i*RUN&0xff,existing((int)p.n-column-i*RUN));\n}\n"}},
 {"epilogue_parameters.cuh",
 {
-"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"found_scale.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_FORMULA\n#define GEMMEPI_FORMULA 0\n#define GEMMEPI_FORMULA_ROLLS 0\n#define GEMMEPI_FORMULA_LACKS 0\n#endif\n#ifndef GEMMEPI_HOLDS\n#define GEMMEPI_HOLDS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n"
-"#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_INTERLEAVED\n#define GEMMEPI_INTERLEAVED 0\n#endif\n#ifndef GEMMEPI_ROW_FACTOR\n#define GEMMEPI_ROW_FACTOR 0\n#endif\n#ifndef GEMMEPI_FINDS\n#define GEMMEPI_FINDS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_STRETCH\n#define GEMMEPI_STRETCH 8\n#define GEMMEPI_ABREAST 1\n#endif\n#ifndef GEMMEPI_BRINGS\n#define GEMMEPI_BRINGS 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\n"
-"constexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\n\n\nconstexpr bool INTERLEAVED=GEMMEPI_INTERLEAVED,THIN=INTERLEAVED&&HALVES_IN==2;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\n"
-"constexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr int STRETCH=SPREAD?2:GEMMEPI_STRETCH,ABREAST=GEMMEPI_ABREAST;\nconstexpr bool IN_STRETCHES= !SPREAD&&STRETCH<RUN;\n\nconstexpr bool ROWS_SCALED=GEMMEPI_SCALE_A==SCALE_OUTER&& !SPREAD,COLUMNS_SCALED=GEMMEPI_SCALE_B==SCALE_OUTER&& !SPREAD;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\n"
-"constexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool FINDS=GEMMEPI_FINDS;\n",
-"constexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\n#define PLACES_OF(params) (params).places\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n\ntemplate<class Type>using Taken=decltype(taken_as<Type,Acc>());\n\n\ntemplate<class Type,int Kind>struct Held{};\ntemplate<class Type>struct Held<Type,kind::SCALAR>{Taken<Type>at;};\ntemplate<class Type>struct Held<Type,kind::PER_ROW>{Taken<Type>at;};\n#define HELD_OPERAND(place_, name, kind_, members, type, periods) Held<type, kind::kind_> name;\n#define HELD_WORDS(place_, name, kind_, members, type, periods) \\\n+(int)sizeof(Taken<type>)/4*(kind::kind_==kind::SCALAR?1:kind::kind_==kind::PER_ROW?4:0)\nconstexpr bool HOLDS=GEMMEPI_HOLDS&&0 FORMULA_INPUTS(HELD_WORDS)<=12;\nstruct Held_operands{\nFORMULA_INPUTS(HELD_OPERAND)\n};\n\n\nconstexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\n"
-"Acc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\ntemplate<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<of_rows(reduction::reduction_)> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#else\n#define PLACES_OF(params) nullptr\ntemplate<class Type>using Taken=Type;\n#endif\n\n\n\n#if GEMMEPI_FORMULA\n#define COLUMN_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) +(is_of_columns(reduction::reduction_) ? members : 0)\n#define COLUMN_LINES_AHEAD(place_, name, kind_, members, type, reduction_, accumulates) \\\n"
-"+(is_of_columns(reduction::reduction_)&&place_<place?members:0)\n#define LARGEST_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) \\\n|(is_largest(reduction::reduction_)?((1u<<members)-1)<<first_line(place_):0)\n__device__ constexpr int first_line(int place){\nreturn 0*place FORMULA_OUTPUTS(COLUMN_LINES_AHEAD);\n}\nconstexpr int COLUMN_LINES=0 FORMULA_OUTPUTS(COLUMN_LINES_OF);\nconstexpr u32 LARGEST_LINES=0 FORMULA_OUTPUTS(LARGEST_LINES_OF);\n#else\nconstexpr int COLUMN_LINES=HAS_BGRAD?HALVES_OUT:0;\nconstexpr u32 LARGEST_LINES=0;\n#endif\nconstexpr bool ADDS_COLUMNS=COLUMN_LINES>0;\n\ntemplate<int Lines>struct Column_values{\nAcc at[Lines][RUN];\n__device__ Acc(*lines())[RUN]{\nreturn at;\n}\n};\ntemplate<>struct Column_values<0>{\n__device__ Acc(*lines())[RUN]{\nreturn nullptr;\n}\n};\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nconst gpi__formula_place*beside;\nKept_outputs kept_parts;\nHeld_operands held;\nColumn_values<COLUMN_LINES>of_columns;\n"
-"#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
+"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n#include \"found_scale.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#define GEMMEPI_IN_BIAS -1\n#define GEMMEPI_IN_AUX -1\n#define GEMMEPI_IN_RESIDUAL -1\n#define GEMMEPI_IN_FACTOR -1\n#define GEMMEPI_WRITTEN -1\n#define GEMMEPI_WRITES_VALUE 0\n#define GEMMEPI_ADDS_BIAS 0\n#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define FORMULA_MEMBERS 1\n#define FORMULA_VALUE 1\n#define FORMULA_RESULT 1\n"
+"#define FORMULA_EXCHANGED 0\n#define FORMULA_INPUTS(X)\n#define FORMULA_OUTPUTS(X)\n#define FORMULA_UNIFORMS(X)\n#define FORMULA_TABLES(X)\nstruct Formula_in{float v[1];};\nstruct Formula_out{float d[1];};\n__device__ static __forceinline__ void formula(const Formula_in&in,Formula_out&out){\nout.d[0]=in.v[0];\n}\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_HAS_PLACES\n#define GEMMEPI_HAS_PLACES 0\n#define GEMMEPI_INSIDE_SCALED 0\n#define GEMMEPI_INSIDE_REDUCES 0\n#define GEMMEPI_INSIDE_WHOLE 0\n#define GEMMEPI_STATE_COLUMNS 32\n#define GEMMEPI_FORMULA_ROLLS 0\n#define GEMMEPI_FORMULA_LACKS 0\n#endif\n#ifndef GEMMEPI_HOLDS\n#define GEMMEPI_HOLDS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_INTERLEAVED\n#define GEMMEPI_INTERLEAVED 0\n#endif\n#ifndef GEMMEPI_FINDS\n"
+"#define GEMMEPI_FINDS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_STRETCH\n#define GEMMEPI_STRETCH 8\n#define GEMMEPI_ABREAST 1\n#endif\n#ifndef GEMMEPI_BRINGS\n#define GEMMEPI_BRINGS 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\n"
+"constexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\n\n\nconstexpr bool INTERLEAVED=GEMMEPI_INTERLEAVED,THIN=INTERLEAVED&&HALVES_IN==2;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr int STRETCH=SPREAD?2:GEMMEPI_STRETCH,ABREAST=GEMMEPI_ABREAST;\nconstexpr bool IN_STRETCHES= !SPREAD&&STRETCH<RUN;\n\n",
+"constexpr bool ROWS_SCALED=GEMMEPI_SCALE_A==SCALE_OUTER&& !SPREAD,COLUMNS_SCALED=GEMMEPI_SCALE_B==SCALE_OUTER&& !SPREAD;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool FINDS=GEMMEPI_FINDS;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n"
+"typedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_HAS_PLACES\n#define PLACES_OF(params) (params).places\n#else\n#define PLACES_OF(params) nullptr\n#endif\ntemplate<class Type>using Taken=decltype(taken_as<Type,Acc>());\n\n\n__device__ constexpr bool is_of_row(int place,int kind){\nreturn place!=GEMMEPI_IN_FACTOR&&(kind==kind::SCALAR||kind==kind::PER_ROW);\n}\ntemplate<class Type,bool Is_of_row>struct Held{};\ntemplate<class Type>struct Held<Type,true>{Taken<Type>at;};\n#define HELD_OPERAND(place_, name, kind_, members, type, periods) Held<type, is_of_row(place_, kind::kind_)> name;\n#define HELD_WORDS(place_, name, kind_, members, type, periods) \\\n+(int)sizeof(Taken<type>)/4*(!is_of_row(place_,kind::kind_)?0:kind::kind_==kind::SCALAR?1:4)\nconstexpr bool HOLDS=GEMMEPI_HOLDS&&0 FORMULA_INPUTS(HELD_WORDS)<=12;\nstruct Held_operands{\nFORMULA_INPUTS(HELD_OPERAND)\n};\n\n\nconstexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n"
+"__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\ntemplate<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<of_rows(reduction::reduction_)> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n\n\n\n#define COLUMN_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) +(is_of_columns(reduction::reduction_) ? members : 0)\n#define COLUMN_LINES_AHEAD(place_, name, kind_, members, type, reduction_, accumulates) \\\n+(is_of_columns(reduction::reduction_)&&place_<place?members:0)\n"
+"#define LARGEST_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) \\\n|(is_largest(reduction::reduction_)?((1u<<members)-1)<<first_line(place_):0)\n__device__ constexpr int first_line(int place){\nreturn 0*place FORMULA_OUTPUTS(COLUMN_LINES_AHEAD);\n}\nconstexpr int COLUMN_LINES=HAS_BGRAD?HALVES_OUT:0 FORMULA_OUTPUTS(COLUMN_LINES_OF);\nconstexpr u32 LARGEST_LINES=0 FORMULA_OUTPUTS(LARGEST_LINES_OF);\nconstexpr bool ADDS_COLUMNS=COLUMN_LINES>0;\n\ntemplate<int Lines>struct Column_values{\nAcc at[Lines][RUN];\n__device__ Acc(*lines())[RUN]{\nreturn at;\n}\n};\ntemplate<>struct Column_values<0>{\n__device__ Acc(*lines())[RUN]{\nreturn nullptr;\n}\n};\n\n\nstruct Epilogue_state{\nconst gpi__formula_place*beside;\nKept_outputs kept_parts;\nHeld_operands held;\nColumn_values<HAS_BGRAD?0:COLUMN_LINES>of_columns;\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\n"
+"u32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\n",
+"int mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
-"#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\n\ntemplate<int Halves>constexpr bool STAGED_IN_PIECES=THIN?Halves==1:IN_PAIRS<Halves>;\ntemplate<class T>constexpr int STAGED_PIECE=THIN?sizeof(T):4;\ntemplate<class T>constexpr int FROM_PIECE_TO_PIECE=THIN?4*STAGED_PIECE<T> :32;\ntemplate<class T,int Halves=1>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(STAGED_IN_PIECES<Halves>){\nUNROLL\nfor(int i=0;i<RUN*(int)sizeof(T)/STAGED_PIECE<T>;i++)\nif constexpr(STAGED_PIECE<T> ==4)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^ i*FROM_PIECE_TO_PIECE<T>),\"r\"(words.at[i]): \"memory\");\nelse\nasm volatile(\"st.shared.b16 [%0], %1;\" ::\"r\"(to ^ i*FROM_PIECE_TO_PIECE<T>),\"h\"((u16)(words.at[i/2]>>i%2*16))\n: \"memory\");\n"
+"#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\n\ntemplate<int Halves>constexpr bool STAGED_IN_PIECES=THIN?Halves==1:IN_PAIRS<Halves>;\ntemplate<class T>constexpr int STAGED_PIECE=THIN?sizeof(T):4;\ntemplate<class T>constexpr int FROM_PIECE_TO_PIECE=THIN?4*STAGED_PIECE<T> :32;\ntemplate<class T,int Halves=1>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(STAGED_IN_PIECES<Halves>){\nUNROLL\nfor(int i=0;i<RUN*(int)sizeof(T)/STAGED_PIECE<T>;i++)\nif constexpr(STAGED_PIECE<T> ==4)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^ i*FROM_PIECE_TO_PIECE<T>),\"r\"(words.at[i]): \"memory\");\nelse\nasm volatile(\"st.shared.b16 [%0], %1;\" ::\"r\"(to ^ i*FROM_PIECE_TO_PIECE<T>),\"h\"((u16)(words.at[i/2]>>i%2*16))\n: \"memory\");\n"
 "}else if constexpr(sizeof(T)==4){\nUNROLL\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\nUNROLL\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to),\"r\"(bits),\"r\"((u32)does)\n: \"memory\");\n}\nDEVICE void store_half_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to),\"h\"((u16)bits),\n"
 "\"r\"((u32)does)\n: \"memory\");\n}\n\n\n\ntemplate<class T,int Columns,bool InWords>\nDEVICE void copy_box(u32 from,T*to,long long ld,int rows_left,int columns_left){\nconstexpr int per_word=4/sizeof(T),words=InWords?Columns/per_word:Columns/per_word/4;\nconstexpr int at_once=words<32?32/words:1;\nconstexpr int under_way=HALVES_OUT>1?2:sizeof(T)==4?8:4;\nconstexpr int rounds=16/at_once,loaded=rounds<under_way?rounds:under_way;\nint line=(int)threadIdx.x%32/words,word=(int)threadIdx.x%words;\nint left=columns_left<Columns?columns_left:Columns,first=word*(InWords?per_word:4*per_word);\nu64 at=(u64)(to+line*ld),step=(u64)(at_once*ld)*sizeof(T);\n#pragma unroll 1\nfor(int i=0;i<rounds&&i*at_once<rows_left;i+=loaded){\nu32 bits[loaded][InWords?1:4],next[loaded];\nUNROLL\nfor(int j=0;j<loaded;j++){\nu32 of_line=from+(line +j*at_once)*128;\nint turn=(line +j*at_once)%8;\nif constexpr(InWords)\nasm volatile(\"ld.shared.b32 %0, [%1];\"\n: \"=r\"(bits[j][0])\n"
 ": \"r\"(of_line +((word/4 ^ turn)<<4)+word%4*4)\n: \"memory\");\nelse\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits[j][0]),\"=r\"(bits[j][1]),\"=r\"(bits[j][2]),\"=r\"(bits[j][3])\n: \"r\"(of_line +((word ^ turn)<<4))\n: \"memory\");\n}\nif constexpr(InWords&&per_word==2)\nUNROLL\nfor(int j=0;j<loaded;j++)\nnext[j]=__shfl_sync(0xffffffffu,bits[j][0],(int)threadIdx.x%32+1);\nUNROLL\nfor(int j=0;j<loaded;j++,at+=step){\nint left_here=line +j*at_once<rows_left?left:0;\nif constexpr(!InWords){\nuint4 unit;\nmemcpy(&unit,bits[j],sizeof unit);\nif(first<left_here)\n*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\n"
@@ -17227,9 +17467,23 @@ static const gpi__source gpi__sources[] = {
 "line +=loaded*at_once;\n}\n}\n\n\ntemplate<class T,int Halves=1>DEVICE Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(STAGED_IN_PIECES<Halves>){\nUNROLL\nfor(int i=0;i<RUN*(int)sizeof(T)/STAGED_PIECE<T>;i++)\nif constexpr(STAGED_PIECE<T> ==4){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(words[i]): \"r\"(from ^ i*FROM_PIECE_TO_PIECE<T>): \"memory\");\n}else{\nu16 piece;\nasm volatile(\"ld.shared.b16 %0, [%1];\" : \"=h\"(piece): \"r\"(from ^ i*FROM_PIECE_TO_PIECE<T>): \"memory\");\nwords[i/2]=i%2?words[i/2]|(u32)piece<<16:piece;\n}\n}else if constexpr(sizeof(T)==4){\nUNROLL\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
 ": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\nmemcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged,int Halves=1>\nDEVICE void store(const gpi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T,Halves>(staged,values);\nelse\nstore_at<T,Halves>((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\n\ntemplate<class T,bool Staged,bool Scaled,int Halves>\nDEVICE void store_halves(const gpi__epilogue_params&p,const gpi__kernel_matrix&x,const u32*staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(*members)[RUN]){\nAcc runs[Halves][RUN];\nUNROLL\nfor(int i=0;i<Halves*RUN;i++)\nruns[i/RUN][i%RUN]=Scaled?product(members[i/RUN][i%RUN],scale):members[i/RUN][i%RUN];\nregroup<true>(runs);\nUNROLL\nfor(int half=0;half<Halves;half++)\n"
 "store<T,Staged,Halves>(x,Staged?staged[half]:0,item,row,column_of_half<Halves>(p,column,half),\nvalid_of_half<Halves>(valid,half),runs[half]);\n}\n"}},
+{"formula.cuh",
+{
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class Type>struct Table{\nconst Type*data;\nI64 length,step;\nfloat factor;\n__device__ GEMMEPI_T operator[](I64 i)const{\nreturn(u64)i<(u64)length?to_acc<GEMMEPI_T>(element_of(data,i*step))*(GEMMEPI_T)factor:GEMMEPI_T(0);\n}\n};\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\ntemplate<class Index>DEVICE Index formula_index(I64 x){\nif constexpr(sizeof(Index)==8)\nreturn x;\nelse\n"
+"return x< -2147483647? -2147483647-1:x>2147483647?2147483647:(int)x;\n}\n\n\nDEVICE u64 product_of_words(u32 x,u32 y){\n#ifdef __CUDA_ARCH__\nu64 z;\nasm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n#else\nreturn(u64)x*y;\n#endif\n}\n\n\nstruct Random_words{\nu32 at[4];\n};\nDEVICE Random_words random_words(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\nUNROLL\nfor(int round=0;round<10;round++){\nu64 first=product_of_words(0xd2511f53,a),second=product_of_words(0xcd9e8d57,c);\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nreturn{{a,b,c,d}};\n}\n\nDEVICE float random_number(u32 word){\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nRandom_words words=random_words(seed,i,column,row,item);\n"
+"u32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n\n\n\ntemplate<int Cut>DEVICE float formula_stochastic(float x,float u){\nu32 added=__float_as_uint(x)+(int)(u*(1<<Cut));\nfloat y=__uint_as_float(added& ~0u<<Cut);\nif(Cut==13&&fabs(x)<6.103515625e-05f){\nfloat units=fabs(x)*16777216,whole=floor(units);\ny=copysign((units-whole>=1-u?whole +1:whole)*5.9604644775390625e-08f,x);\n}\nreturn x-x==0?y:x;\n}\n"}},
 {"formula_kinds.cuh",
 {
 "#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL,BLOCKED};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max,row_min,column_min};\n}\n\n__device__ constexpr bool is_largest(int which){\nreturn which==reduction::column_max||which==reduction::all_max||which==reduction::column_min;\n}\n\n__device__ constexpr bool is_of_negatives(int which){\nreturn which==reduction::row_min||which==reduction::column_min;\n}\n__device__ constexpr bool is_of_columns(int which){\nreturn which==reduction::column_sum||which==reduction::all_sum||is_largest(which);\n}\n__device__ constexpr int of_rows(int which){\nreturn is_of_columns(which)?reduction::none:which;\n}\n\n\ntemplate<class Type,class Acc>DEVICE auto taken_as(){\nif constexpr(SAME<Type,I32> ||SAME<Type,long long>)\nreturn Type();\nelse\nreturn Acc();\n}\n"}},
+{"formula_reduce.cuh",
+{
+"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class A>DEVICE A larger_or_nan(A x,A y){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<A,float>){\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(x): \"f\"(y));\nreturn x;\n}else\n#endif\nreturn x!=x||x>y?x:y;\n}\n\n\nDEVICE float exponential_below(float x){\nx*=1.44269502f;\nasm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));\nreturn x;\n}\nDEVICE double exponential_below(double x){\nreturn exp(x);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\nUNROLL\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\n"
+"return other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\nstruct Added{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn x+y;\n}\n};\nstruct Larger{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn larger_or_nan(x,y);\n}\n};\n\n\ntemplate<class Joined,class A,int N>DEVICE A of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\nUNROLL\nfor(int half=N/2;half>0;half/=2)\nUNROLL\nfor(int i=0;i<half;i++)\nleft[i]=Joined::of(left[i],left[i+half]);\nreturn left[0];\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:A(0);\n"
+"at+=(double)of_pairs<Added>(there);\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=larger_or_nan(at,other.at);\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:below_all<A>();\njoin({of_pairs<Larger>(there)});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=larger_or_nan(mine,its);\nsum=sum*exponential_below(mine -shift())+other.sum*exponential_below(its-shift());\n}\n__device__ void add(A x,long long){\n"
+"join({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>all=Max<A>::empty();\nall.add_run(x,columns,valid);\nLogsumexp run={all.at,0};\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?exponential_below(x[i]-run.shift()):A(0);\nrun.sum=of_pairs<Added>(there);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exponential_below(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n"
+"__device__ void join(const Argmax&other){\n",
+"bool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nUNROLL\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\nelse if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\n"
+"template<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
 {"found_scale.cuh",
 {
 "#line 1 \"src/kernels/found_scale.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n\n#ifndef GEMMEPI_POWER_OF_TWO\n#define GEMMEPI_POWER_OF_TWO 0\n#endif\n\n\n\n\ntemplate<class T>DEVICE float scale_of_amax(u32 amax){\nconstexpr float largest=SAME<T,E5M2> ?57344.f:448.f,reciprocal=1/largest;\nconstexpr u32 infinity=0x7f800000,of_exponent=0x00800000;\nfloat size=__uint_as_float(amax),quotient=size*reciprocal;\nu32 scale=__float_as_uint(fmaf(fmaf(-quotient,largest,size),reciprocal,quotient));\nscale=scale<of_exponent?of_exponent:scale;\nif(GEMMEPI_POWER_OF_TWO)\nscale=(scale +of_exponent-1)&infinity;\nreturn amax==0||amax>=infinity?1.f:__uint_as_float(scale);\n}\n\n\ntemplate<class T>DEVICE float scale_of_amax(u64 bits){\nconstexpr double largest=SAME<T,E5M2> ?57344. :448.;\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\ndouble amax=__longlong_as_double((long long)bits),scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n"
@@ -17283,7 +17537,7 @@ static const gpi__source gpi__sources[] = {
 {"params.h",
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gpi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gpi__kernel_matrix;\n\n\ntypedef struct gpi__kernel_scale{\nconst float*data;\nlong long stride;\n}gpi__kernel_scale;\n\n\ntypedef struct gpi__epilogue_params{\ngpi__kernel_matrix d;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\ndouble parameter;\ngpi__kernel_matrix bias,residual,aux,c;\ngpi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\ngpi__kernel_scale row_factor;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\n}gpi__epilogue_params;\n\n\ntypedef struct gpi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gpi__formula_place;\n\n\n#define GPI__INSIDE_PLACES 12\n"
-"#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];\n#else\n#define GPI__PLACES\n#endif\n\n\ntypedef struct gpi__group_part{\nint group,first,end;\nint column;\n}gpi__group_part;\n\n\ntypedef struct gpi__kernel_groups{\nconst int*count;\nconst gpi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gpi__kernel_groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED\n#define GPI__GROUPS gpi__kernel_groups groups;\n#else\n#define GPI__GROUPS\n#endif\n\n\ntypedef struct gpi__fault{\nint is_set,at;\nint value,beside;\n}gpi__fault;\nenum{GPI__FAULT_ENDS,GPI__FAULT_A,GPI__FAULT_B,GPI__FAULT_D,GPI__FAULTS};\n\n#define GPI__MOST_GROUPS 4096\n\ntypedef struct gpi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngpi__group_part*parts;\ngpi__fault*faults;\n"
+"#if !defined(__CUDACC_RTC__) || GEMMEPI_HAS_PLACES || GEMMEPI_GROUPED\n#define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];\n#else\n#define GPI__PLACES\n#endif\n\n\ntypedef struct gpi__group_part{\nint group,first,end;\nint column;\n}gpi__group_part;\n\n\ntypedef struct gpi__kernel_groups{\nconst int*count;\nconst gpi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gpi__kernel_groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED\n#define GPI__GROUPS gpi__kernel_groups groups;\n#else\n#define GPI__GROUPS\n#endif\n\n\ntypedef struct gpi__fault{\nint is_set,at;\nint value,beside;\n}gpi__fault;\nenum{GPI__FAULT_ENDS,GPI__FAULT_A,GPI__FAULT_B,GPI__FAULT_D,GPI__FAULTS};\n\n#define GPI__MOST_GROUPS 4096\n\ntypedef struct gpi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngpi__group_part*parts;\ngpi__fault*faults;\n"
 "unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__epilogue_params epilogue;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\n"
 "typedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long results,terms;\nlong long parts;\nlong long part_terms;\ngpi__kernel_groups groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_OF_NETWORK\nint outputs,begins[32];\nvoid*output[32];\n#endif\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\n"
 "gpi__epilogue_params epilogue;\nunsigned tiles;\n",
@@ -17293,12 +17547,12 @@ static const gpi__source gpi__sources[] = {
 "long long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\n#endif\n"}},
 {"pass.cu",
 {
-"#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1&& !(GATED&&IN_STRETCHES&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\n"
-"long long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n#if GEMMEPI_BRINGS\nload_residual(params.epilogue,{rows.item,row,rows.column,exists},fetched.saved);\n#endif\n}\n\n\nDEVICE void add_parts(const gpi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll (BLOCKS == 1 ? 16 : 4)\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\nto_accs(read(from+part*params.part,rows.run),more);\nUNROLL\n"
-"for(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gpi__pass_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*STRETCH;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nconstexpr bool whole=WHOLE&& !IN_STRETCHES;\nconstexpr int reach=ABREAST*RUN;\nint valid=column>=p.n?0:whole||p.n-column>=reach?reach:(int)(p.n-column);\nRows rows={item,row,column,valid?most:0,whole?RUN:valid};\nafter_launches_before();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nOf_columns of;\nif(KEEPS_BIAS)\n"
-"of=load_columns(p,item,column,valid);\nFetched ahead[AT_ONCE];\nif(AHEAD)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<(FINDS?params.row_steps:rows.count);first+=AT_ONCE){\nif(!AHEAD)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,first+r,ahead[r]);\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nif(AHEAD)\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nbool exists=first+r<rows.count;\nif(!FINDS&& !exists)\ncontinue;\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nto_accs(now.products[half],v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nint run=FINDS&& !exists?0:rows.run;\nif(FINDS&&at>=p.m)\nat=p.m-1;\nadd_parts(params,rows,at,v);\nepilogue(p,state,KEEPS_BIAS?of:load_columns(p,item,column,run),now.saved,item,at,column,run,v);\nif constexpr(FINDS)\nstore_found_result(p,state,item,at,column,run,v);\nelse\nstore_result(p,state,item,at,column,run,v);\n"
-"if(HAS_BGRAD&&(!FINDS||exists))\nUNROLL\n",
-"for(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS 1\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1&& !(GATED&&IN_STRETCHES&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\n"
+"int exists=r<rows.count?rows.run:0;\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n#if GEMMEPI_BRINGS\nload_residual(params.epilogue,{rows.item,row,rows.column,exists},fetched.saved);\n#endif\n}\n\n\nDEVICE void add_parts(const gpi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll (BLOCKS == 1 ? 16 : 4)\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\nto_accs(read(from+part*params.part,rows.run),more);\nUNROLL\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n"
+"}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gpi__pass_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*STRETCH;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nconstexpr bool whole=WHOLE&& !IN_STRETCHES;\nconstexpr int reach=ABREAST*RUN;\nint valid=column>=p.n?0:whole||p.n-column>=reach?reach:(int)(p.n-column);\nRows rows={item,row,column,valid?most:0,whole?RUN:valid};\nafter_launches_before();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nOf_columns of;\nif(KEEPS_BIAS)\nof=load_columns(p,item,column,valid);\n"
+"Fetched ahead[AT_ONCE];\nif(AHEAD)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<(FINDS?params.row_steps:rows.count);first+=AT_ONCE){\nif(!AHEAD)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,first+r,ahead[r]);\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nif(AHEAD)\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nbool exists=first+r<rows.count;\nif(!FINDS&& !exists)\ncontinue;\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nto_accs(now.products[half],v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nint run=FINDS&& !exists?0:rows.run;\nif(FINDS&&at>=p.m)\nat=p.m-1;\nadd_parts(params,rows,at,v);\nepilogue(p,state,KEEPS_BIAS?of:load_columns(p,item,column,run),now.saved,item,at,column,run,v);\nif constexpr(FINDS)\nstore_found_result(p,state,item,at,column,run,v);\nelse\nstore_result(p,state,item,at,column,run,v);\nif(HAS_BGRAD&&(!FINDS||exists))\nUNROLL\n"
+"for(int i=0;i<HALVES_OUT*RUN;i++)\n",
+"sums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
 "#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_OF_ROWS 0\n#define GEMMEPI_LANES 8\n#define GEMMEPI_GATHERED 0\n#define GEMMEPI_OF_NETWORK 0\n#endif\n\n#if GEMMEPI_OF_NETWORK\ntypedef F32 Sum;\n#else\ntypedef F64 Sum;\n#endif\ntypedef GEMMEPI_OUT_TYPE Out;\n\nconstexpr int LANES=GEMMEPI_LANES,THREADS=GEMMEPI_OF_ROWS?128:32*LANES,SUMS=THREADS/LANES;\nconstexpr int APART=GEMMEPI_OF_ROWS?1:SUMS;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE Sum whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gpi__reduce_params&p,long long line,long long at,Sum sum){\n"
@@ -17310,6 +17564,15 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"turn.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gpi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\ntypedef Word_of<GEMMEPI_ELEMENT>::type Element;\n"
 "constexpr int PER_WORD=4/GEMMEPI_ELEMENT,WORDS=TILE/PER_WORD;\nconstexpr int AT_ONCE=THREADS/WORDS,TIMES=WORDS/AT_ONCE;\nstatic_assert(WORDS%32==0,\"a warp has words of one line\");\n\n\nDEVICE u32 read_word(const Element*from,int left){\nu32 word=0;\nif(GEMMEPI_ALIGNED&&left>=PER_WORD)\nreturn*reinterpret_cast<const u32*>(from);\nUNROLL\nfor(int i=0;i<PER_WORD;i++)\nif(i<left)\nword|=(u32)from[i]<<i*8*GEMMEPI_ELEMENT;\nreturn word;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gpi__convert_params p){\n__shared__ u32 square[TILE*WORDS];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%WORDS,line=threadIdx.x/WORDS,across=lane*PER_WORD;\nafter_launches_before();\nconst Element*x=(const Element*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column+across;\nElement*out=(Element*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row+across;\nu32 words[TIMES][PER_WORD];\nUNROLL\nfor(int i=0;i<TIMES*PER_WORD;i++){\n"
 "int at=(line +i/PER_WORD*AT_ONCE)*PER_WORD+i%PER_WORD;\nwords[i/PER_WORD][i%PER_WORD]=at<of.rows_left?read_word(x+at*p.x.ld,of.columns_left-across):0;\n}\nUNROLL\nfor(int i=0;i<TIMES;i++){\nturn(words[i]);\nUNROLL\nfor(int j=0;j<PER_WORD;j++)\nsquare[(across+j)*WORDS+((line +i*AT_ONCE)^ lane)]=words[i][j];\n}\n__syncthreads();\nUNROLL\nfor(int i=0;i<TIMES*PER_WORD;i++){\nint at=line +i*AT_ONCE;\nif(at<of.columns_left&&across<of.rows_left)\n*reinterpret_cast<u32*>(out+at*p.out.ld)=square[at*WORDS+(lane ^ at/PER_WORD)];\n}\n}\n"}},
+{"trig.cuh",
+{
+"#line 1 \"src/kernels/trig.cuh\"\n#line 9\n#pragma once\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
+"u64 low=(u64)m*bits_of_two_over_pi(at+64),middle=(u64)m*bits_of_two_over_pi(at+32)+(low>>32);\nu32 high=m*bits_of_two_over_pi(at)+(u32)(middle>>32);\nlong long rest=(long long)((u64)high<<34|(u64)(u32)middle<<2|(u32)low>>30);\nquarters=(int)(high>>30)+(rest<0);\nreturn(float)((double)rest*8.515303950216386e-20);\n}\nDEVICE double rest_of_far(double x,int&quarters);\n\n\ntemplate<class A>DEVICE A signed_rest_of_far(A x,int&quarters){\nA rest=x-x;\nif(rest==0){\nrest=rest_of_far(fabs(x),quarters);\nrest=x<0? -rest:rest;\nquarters=x<0? -quarters:quarters;\n}\nreturn rest;\n}\n\n\nDEVICE float rest_of_turn(float x,int&quarters,bool is_near,bool&is_far){\nfloat shifted=fmaf(x,0.636619747f,12582912),n=shifted-12582912,r=fmaf(n,-1.57079637f,x);\nquarters=(int)__float_as_uint(shifted);\nr=fmaf(n,4.37113883e-8f,r);\nr=fmaf(n,1.71512451e-15f,r);\nif(is_near)\nis_far|=fabs(x)>1e5f;\nelse if(fabs(x)>1e5f)\nr=signed_rest_of_far(x,quarters);\nreturn r;\n}\n\n"
+"DEVICE double rest_of_far(double x,int&quarters){\nu64 bits=(u64)__double_as_longlong(x),m=(bits&0xfffffffffffffull)|0x10000000000000ull,part[3];\nint at=(int)(bits>>52)-1075-2+64;\nUNROLL\nfor(int i=0;i<3;i++)\npart[i]=(u64)bits_of_two_over_pi(at+64*i)<<32|bits_of_two_over_pi(at+64*i+32);\nu64 carried=__umul64hi(m,part[2]),low=m*part[1]+carried;\nu64 high=m*part[0]+__umul64hi(m,part[1])+(low<carried);\nlong long rest=(long long)(high<<2|low>>62);\nquarters=(int)(high>>62)+(rest<0);\ndouble most=(double)(rest& ~0x7ffll),least=(double)(rest&0x7ff)+(double)(low<<2)*5.421010862427522e-20;\nreturn fma(most,8.515303950216386e-20,fma(least,8.515303950216386e-20,most*3.319411800407449e-36));\n}\nDEVICE double rest_of_turn(double x,int&quarters,bool is_near,bool&is_far){\ndouble n=rint(x*0.6366197723675814),r=fma(n,-1.5707963267948966,x);\nquarters=(int)n;\nr=fma(n,-6.123233995736766e-17,r);\nr=fma(n,1.4973849048591698e-33,r);\nif(is_near)\nis_far|=fabs(x)>1e9;\nelse if(fabs(x)>1e9)\n"
+"r=signed_rest_of_far(x,quarters);\nreturn r;\n}\n\n\nDEVICE float wave_of_rest(float r,bool is_cosine){\nfloat z=r*r,of_z=is_cosine?2.454789137e-5f: -1.958784123e-4f;\nof_z=fmaf(of_z,z,is_cosine? -1.388830249e-3f:8.332747966e-3f);\nof_z=fmaf(of_z,z,is_cosine?4.166666418e-2f: -1.666666418e-1f);\nreturn fmaf((is_cosine?z:r)*z,of_z,is_cosine?fmaf(z,-0.5f,1):r);\n}\nDEVICE double wave_of_rest(double r,bool is_cosine){\ndouble z=r*r,of_z=is_cosine? -1.1382614868556325e-11:1.5918101230274120e-10;\nof_z=fma(of_z,z,is_cosine?2.0876146024689747e-9: -2.5051131455427946e-8);\nof_z=fma(of_z,z,is_cosine? -2.7557317270560326e-7:2.7557316100683029e-6);\nof_z=fma(of_z,z,is_cosine?2.4801587298763433e-5: -1.9841269836754971e-4);\nof_z=fma(of_z,z,is_cosine? -1.3888888888887395e-3:8.3333333333309462e-3);\nof_z=fma(of_z,z,is_cosine?4.1666666666666664e-2: -1.6666666666666666e-1);\nreturn fma((is_cosine?z:r)*z,of_z,is_cosine?fma(z,-0.5,1.0):r);\n}\n\n"
+"template<class A>constexpr bool HAS_SHORT_WAVES= !GEMMEPI_EXACT&&sizeof(A)==4;\n\n\n\nDEVICE float short_wave(float x,float n,u32 is_odd){\n",
+"float r=fmaf(n,-1.50995803e-7f,fmaf(n,-3.1415925f,x)),z=r*r;\nfloat q=fmaf(z,fmaf(z,-1.8532316e-4f,8.31397826e-3f),-0.166658339f);\nreturn __uint_as_float(__float_as_uint(r*fmaf(z,q,1))^ is_odd<<31);\n}\nDEVICE float short_sin(float x){\nfloat shifted=fmaf(x,0.318309873f,12582912);\nreturn short_wave(x,shifted-12582912,__float_as_uint(shifted));\n}\nDEVICE float short_cos(float x){\nfloat shifted=fmaf(x,0.318309873f,-0.5f)+12582912;\nreturn short_wave(x,shifted-12582912+0.5f,~__float_as_uint(shifted));\n}\nDEVICE bool has_short_wave(float x,bool is_near,bool&is_far){\nbool is_beyond=fabsf(x)>1e5f;\nis_far|=is_near&&is_beyond;\nreturn is_near|| !is_beyond;\n}\n\n\ntemplate<class A>DEVICE A formula_sin(A x,bool is_near,bool&is_far){\nint quarters;\nif constexpr(HAS_SHORT_WAVES<A>)\nif(has_short_wave(x,is_near,is_far))\nreturn short_sin(x);\nA r=rest_of_turn(x,quarters,is_near,is_far),wave=wave_of_rest(r,quarters&1);\nwave=quarters&2? -wave:wave;\nreturn x==0?x:wave;\n}\n"
+"template<class A>DEVICE A formula_cos(A x,bool is_near,bool&is_far){\nint quarters;\nif constexpr(HAS_SHORT_WAVES<A>)\nif(has_short_wave(x,is_near,is_far))\nreturn short_cos(x);\nA r=rest_of_turn(x,quarters,is_near,is_far),wave=wave_of_rest(r,!(quarters&1));\nreturn(quarters+1)&2? -wave:wave;\n}\n"}},
 {"turn.cuh",
 {
 "#line 1 \"src/kernels/turn.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE void turn(u32(&four)[4]){\nu32 first=__byte_perm(four[0],four[1],0x5140),second=__byte_perm(four[2],four[3],0x5140);\nu32 third=__byte_perm(four[0],four[1],0x7362),fourth=__byte_perm(four[2],four[3],0x7362);\nfour[0]=__byte_perm(first,second,0x5410);\nfour[1]=__byte_perm(first,second,0x7632);\nfour[2]=__byte_perm(third,fourth,0x5410);\nfour[3]=__byte_perm(third,fourth,0x7632);\n}\n\n\nDEVICE void turn(u32(&two)[2]){\nu32 first=__byte_perm(two[0],two[1],0x5410);\ntwo[1]=__byte_perm(two[0],two[1],0x7632);\ntwo[0]=first;\n}\n\nDEVICE void turn(u32(&)[1]){}\n"}},
@@ -17404,11 +17667,6 @@ static const gpi__source gpi__sources[] = {
 "four|=(u32)*reinterpret_cast<const u8*>(&runs[r].at[e])<<r*8;\nword_of_square(square,i+e,word)=four;\n}\n}\n}\n\n\nDEVICE void store_turned(const gpi__scaled_params&p,const Tile&tile,Square&square){\nint lane=threadIdx.x%COLUMN_WORDS;\n#pragma unroll 4\nfor(int column=threadIdx.x/COLUMN_WORDS;column<tile.extent_fast;column+=THREADS/COLUMN_WORDS){\nu32 four=word_of_square(square,column,lane);\nY*to=tile.turned+column*p.stride_turned[0]+lane*4*p.stride_turned[1];\nint left=tile.extent_slow-lane*4;\nif(GEMMEPI_TURNS==2&&left>=4)\n*reinterpret_cast<u32*>(to)=four;\nelse\nUNROLL\nfor(int r=0;r<4;r++)\nif(r<left)\n*reinterpret_cast<u8*>(to+r*p.stride_turned[1])=(u8)(four>>r*8);\n}\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_FORMULA
-{"formula.cuh",
-{
-"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class Type>struct Table{\nconst Type*data;\nI64 length,step;\nfloat factor;\n__device__ GEMMEPI_T operator[](I64 i)const{\nreturn(u64)i<(u64)length?to_acc<GEMMEPI_T>(element_of(data,i*step))*(GEMMEPI_T)factor:GEMMEPI_T(0);\n}\n};\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\ntemplate<class Index>DEVICE Index formula_index(I64 x){\nif constexpr(sizeof(Index)==8)\nreturn x;\nelse\n"
-"return x< -2147483647? -2147483647-1:x>2147483647?2147483647:(int)x;\n}\n\n\nDEVICE u64 product_of_words(u32 x,u32 y){\n#ifdef __CUDA_ARCH__\nu64 z;\nasm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n#else\nreturn(u64)x*y;\n#endif\n}\n\n\nstruct Random_words{\nu32 at[4];\n};\nDEVICE Random_words random_words(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\nUNROLL\nfor(int round=0;round<10;round++){\nu64 first=product_of_words(0xd2511f53,a),second=product_of_words(0xcd9e8d57,c);\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nreturn{{a,b,c,d}};\n}\n\nDEVICE float random_number(u32 word){\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nRandom_words words=random_words(seed,i,column,row,item);\n"
-"u32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n\n\n\ntemplate<int Cut>DEVICE float formula_stochastic(float x,float u){\nu32 added=__float_as_uint(x)+(int)(u*(1<<Cut));\nfloat y=__uint_as_float(added& ~0u<<Cut);\nif(Cut==13&&fabs(x)<6.103515625e-05f){\nfloat units=fabs(x)*16777216,whole=floor(units);\ny=copysign((units-whole>=1-u?whole +1:whole)*5.9604644775390625e-08f,x);\n}\nreturn x-x==0?y:x;\n}\n"}},
 {"formula_pass.cu",
 {
 "#line 1 \"src/kernels/formula_pass.cu\"\n#line 18\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\n#ifndef GEMMEPI_FOUND\n#define GEMMEPI_FOUND 0\n#endif\nenum{AT_ONCE=1,AMAX_ALONE,BY_AMAX};\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT factor,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.factor=1;\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):from_acc<T>(p.device_beta? *p.device_beta:p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\nif constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\n"
@@ -17438,15 +17696,6 @@ static const gpi__source gpi__sources[] = {
 "if constexpr(SAME<Type,I32>){\n*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=Negates? -state.result():state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gpi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\n#pragma unroll 1\nfor(long long line=lane;group<p.groups&&line<p.lines;line +=AT_ONCE*p.lanes){\nS some[AT_ONCE];\nUNROLL\n"
 "for(int i=0;i<AT_ONCE;i++)\nsome[i]=line +i*p.lanes<p.lines?states[(line +i*p.lanes)*p.line_step]:S::empty();\nUNROLL\nfor(int i=0;i<AT_ONCE;i++)\nstate.join(some[i]);\n}\nif(p.is_along_lines)\njoin_side_by_side(state,lane,p.lanes);\nelse\njoin_apart(state,lane,p.lanes,results);\nlong long line=p.of_line?at/p.of_line:0;\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Negates,Accumulates,Is_scaled,Has_amax>(\np,group*p.out_stride +line*p.out_line +(at-line*p.of_line)*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,is_of_negatives(reduction::reduction_),accumulates!=0,\\\n"
 "(GEMMEPI_SCALED>>place&1)!=0,(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
-{"formula_reduce.cuh",
-{
-"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class A>DEVICE A larger_or_nan(A x,A y){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<A,float>){\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(x): \"f\"(y));\nreturn x;\n}else\n#endif\nreturn x!=x||x>y?x:y;\n}\n\n\nDEVICE float exponential_below(float x){\nx*=1.44269502f;\nasm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));\nreturn x;\n}\nDEVICE double exponential_below(double x){\nreturn exp(x);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\nUNROLL\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\n"
-"return other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\nstruct Added{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn x+y;\n}\n};\nstruct Larger{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn larger_or_nan(x,y);\n}\n};\n\n\ntemplate<class Joined,class A,int N>DEVICE A of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\nUNROLL\nfor(int half=N/2;half>0;half/=2)\nUNROLL\nfor(int i=0;i<half;i++)\nleft[i]=Joined::of(left[i],left[i+half]);\nreturn left[0];\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:A(0);\n"
-"at+=(double)of_pairs<Added>(there);\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=larger_or_nan(at,other.at);\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:below_all<A>();\njoin({of_pairs<Larger>(there)});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=larger_or_nan(mine,its);\nsum=sum*exponential_below(mine -shift())+other.sum*exponential_below(its-shift());\n}\n__device__ void add(A x,long long){\n"
-"join({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>all=Max<A>::empty();\nall.add_run(x,columns,valid);\nLogsumexp run={all.at,0};\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?exponential_below(x[i]-run.shift()):A(0);\nrun.sum=of_pairs<Added>(there);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exponential_below(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n"
-"__device__ void join(const Argmax&other){\n",
-"bool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nUNROLL\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\nelse if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\n"
-"template<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
 {"formula_run.cuh",
 {
 "#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n#if GEMMEPI_STRIDED\nconst gpi__formula_strides*strides;\nlong long index[GEMMEPI_ITEM_AXES];\n#endif\n};\n\n#if GEMMEPI_STRIDED\ntypedef gpi__strided_formula_params Params;\nDEVICE const gpi__formula_pass_params&pass_of(const Params&params){\nreturn params.pass;\n}\nDEVICE void find_item(const Params&params,Place&place){\nu32 rest=(u32)place.item;\nplace.strides= &params.strides;\nUNROLL\nfor(int axis=0;axis<GEMMEPI_ITEM_AXES-1;axis++){\nu32 extent=(u32)params.strides.extents[axis];\nplace.index[axis]=rest%extent;\nrest/=extent;\n}\nplace.index[GEMMEPI_ITEM_AXES-1]=rest;\n}\n#else\ntypedef gpi__formula_pass_params Params;\n"
@@ -17461,15 +17710,6 @@ static const gpi__source gpi__sources[] = {
 "operand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\n",
 "if constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row= !(Periods&1)?place.row:Kind==kind::BLOCKED?through(place.row,operand.row_period):within(place.row,operand.row_period);\nif constexpr(IS_FULL)\nload_line(p,place,row);\nif constexpr(IN_BLOCKS)\nload_blocks<Members,(Periods&4)!=0>(line_from<Type>(line_from<Type>(operand.data,item_start<Number>(p,place)),row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,elements.at);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n"
 "__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\nUNROLL\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nif constexpr(IN_BLOCKS)\nx[i/UNITS][i%UNITS]=scaled(elements.at[i/UNITS][i%UNITS]);\nelse\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
-{"trig.cuh",
-{
-"#line 1 \"src/kernels/trig.cuh\"\n#line 9\n#pragma once\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
-"u64 low=(u64)m*bits_of_two_over_pi(at+64),middle=(u64)m*bits_of_two_over_pi(at+32)+(low>>32);\nu32 high=m*bits_of_two_over_pi(at)+(u32)(middle>>32);\nlong long rest=(long long)((u64)high<<34|(u64)(u32)middle<<2|(u32)low>>30);\nquarters=(int)(high>>30)+(rest<0);\nreturn(float)((double)rest*8.515303950216386e-20);\n}\nDEVICE double rest_of_far(double x,int&quarters);\n\n\ntemplate<class A>DEVICE A signed_rest_of_far(A x,int&quarters){\nA rest=x-x;\nif(rest==0){\nrest=rest_of_far(fabs(x),quarters);\nrest=x<0? -rest:rest;\nquarters=x<0? -quarters:quarters;\n}\nreturn rest;\n}\n\n\nDEVICE float rest_of_turn(float x,int&quarters,bool is_near,bool&is_far){\nfloat shifted=fmaf(x,0.636619747f,12582912),n=shifted-12582912,r=fmaf(n,-1.57079637f,x);\nquarters=(int)__float_as_uint(shifted);\nr=fmaf(n,4.37113883e-8f,r);\nr=fmaf(n,1.71512451e-15f,r);\nif(is_near)\nis_far|=fabs(x)>1e5f;\nelse if(fabs(x)>1e5f)\nr=signed_rest_of_far(x,quarters);\nreturn r;\n}\n\n"
-"DEVICE double rest_of_far(double x,int&quarters){\nu64 bits=(u64)__double_as_longlong(x),m=(bits&0xfffffffffffffull)|0x10000000000000ull,part[3];\nint at=(int)(bits>>52)-1075-2+64;\nUNROLL\nfor(int i=0;i<3;i++)\npart[i]=(u64)bits_of_two_over_pi(at+64*i)<<32|bits_of_two_over_pi(at+64*i+32);\nu64 carried=__umul64hi(m,part[2]),low=m*part[1]+carried;\nu64 high=m*part[0]+__umul64hi(m,part[1])+(low<carried);\nlong long rest=(long long)(high<<2|low>>62);\nquarters=(int)(high>>62)+(rest<0);\ndouble most=(double)(rest& ~0x7ffll),least=(double)(rest&0x7ff)+(double)(low<<2)*5.421010862427522e-20;\nreturn fma(most,8.515303950216386e-20,fma(least,8.515303950216386e-20,most*3.319411800407449e-36));\n}\nDEVICE double rest_of_turn(double x,int&quarters,bool is_near,bool&is_far){\ndouble n=rint(x*0.6366197723675814),r=fma(n,-1.5707963267948966,x);\nquarters=(int)n;\nr=fma(n,-6.123233995736766e-17,r);\nr=fma(n,1.4973849048591698e-33,r);\nif(is_near)\nis_far|=fabs(x)>1e9;\nelse if(fabs(x)>1e9)\n"
-"r=signed_rest_of_far(x,quarters);\nreturn r;\n}\n\n\nDEVICE float wave_of_rest(float r,bool is_cosine){\nfloat z=r*r,of_z=is_cosine?2.454789137e-5f: -1.958784123e-4f;\nof_z=fmaf(of_z,z,is_cosine? -1.388830249e-3f:8.332747966e-3f);\nof_z=fmaf(of_z,z,is_cosine?4.166666418e-2f: -1.666666418e-1f);\nreturn fmaf((is_cosine?z:r)*z,of_z,is_cosine?fmaf(z,-0.5f,1):r);\n}\nDEVICE double wave_of_rest(double r,bool is_cosine){\ndouble z=r*r,of_z=is_cosine? -1.1382614868556325e-11:1.5918101230274120e-10;\nof_z=fma(of_z,z,is_cosine?2.0876146024689747e-9: -2.5051131455427946e-8);\nof_z=fma(of_z,z,is_cosine? -2.7557317270560326e-7:2.7557316100683029e-6);\nof_z=fma(of_z,z,is_cosine?2.4801587298763433e-5: -1.9841269836754971e-4);\nof_z=fma(of_z,z,is_cosine? -1.3888888888887395e-3:8.3333333333309462e-3);\nof_z=fma(of_z,z,is_cosine?4.1666666666666664e-2: -1.6666666666666666e-1);\nreturn fma((is_cosine?z:r)*z,of_z,is_cosine?fma(z,-0.5,1.0):r);\n}\n\n"
-"template<class A>constexpr bool HAS_SHORT_WAVES= !GEMMEPI_EXACT&&sizeof(A)==4;\n\n\n\nDEVICE float short_wave(float x,float n,u32 is_odd){\n",
-"float r=fmaf(n,-1.50995803e-7f,fmaf(n,-3.1415925f,x)),z=r*r;\nfloat q=fmaf(z,fmaf(z,-1.8532316e-4f,8.31397826e-3f),-0.166658339f);\nreturn __uint_as_float(__float_as_uint(r*fmaf(z,q,1))^ is_odd<<31);\n}\nDEVICE float short_sin(float x){\nfloat shifted=fmaf(x,0.318309873f,12582912);\nreturn short_wave(x,shifted-12582912,__float_as_uint(shifted));\n}\nDEVICE float short_cos(float x){\nfloat shifted=fmaf(x,0.318309873f,-0.5f)+12582912;\nreturn short_wave(x,shifted-12582912+0.5f,~__float_as_uint(shifted));\n}\nDEVICE bool has_short_wave(float x,bool is_near,bool&is_far){\nbool is_beyond=fabsf(x)>1e5f;\nis_far|=is_near&&is_beyond;\nreturn is_near|| !is_beyond;\n}\n\n\ntemplate<class A>DEVICE A formula_sin(A x,bool is_near,bool&is_far){\nint quarters;\nif constexpr(HAS_SHORT_WAVES<A>)\nif(has_short_wave(x,is_near,is_far))\nreturn short_sin(x);\nA r=rest_of_turn(x,quarters,is_near,is_far),wave=wave_of_rest(r,quarters&1);\nwave=quarters&2? -wave:wave;\nreturn x==0?x:wave;\n}\n"
-"template<class A>DEVICE A formula_cos(A x,bool is_near,bool&is_far){\nint quarters;\nif constexpr(HAS_SHORT_WAVES<A>)\nif(has_short_wave(x,is_near,is_far))\nreturn short_cos(x);\nA r=rest_of_turn(x,quarters,is_near,is_far),wave=wave_of_rest(r,!(quarters&1));\nreturn(quarters+1)&2? -wave:wave;\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_FP8
 {"found_scales.cu",
@@ -17623,9 +17863,9 @@ static const gpi__source gpi__sources[] = {
 {"sm80/finish.cuh",
 {
 "#line 1 \"src/kernels/sm80/finish.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\ntemplate<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void place_run(u32 staged,int half,int g,Epilogue_state&state){\nUNROLL\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\nUNROLL\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\n}\n\n\nstruct Box_rows{\nlong long item;\nint row,column,rows_left,columns_left;\n};\n\n\nDEVICE void copy_rows(const gpi__epilogue_params&p,const Box_rows&at,u32 staged){\n__syncwarp();\nUNROLL\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\n"
-"staged+j*STAGED_BYTES,(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,at.item,at.row,at.column+j*p.n),p.d.ld,\nat.rows_left,at.columns_left);\nUNROLL\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,at.item,at.row,at.column+j*p.n),p.aux.ld,at.rows_left,\nat.columns_left);\n__syncwarp();\n}\n\n\nDEVICE void finish(const gpi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gpi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,0,0);\nUNROLL\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(GEMMEPI_FORMULA||ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n"
-"UNROLL\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\nUNROLL\nfor(int i=0;i<ROW_BLOCKS;i++){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nint at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\nUNROLL\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\nplace_run(staged,half,g,state);\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(v,state,exists);\n}\nif(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstatic_assert(BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\n"
-"store_kept_states(p,state,item,row+i*16,box_column,BOX_GROUPS);\n#endif\nif(STAGED)\ncopy_rows(p,{item,row+i*16,box_column,(int)p.m-row-i*16,box_left},staged);\n}\nif(ADDS_COLUMNS&&row<(int)p.m)\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,PLACES_OF(params),line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n"}},
+"staged+j*STAGED_BYTES,(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,at.item,at.row,at.column+j*p.n),p.d.ld,\nat.rows_left,at.columns_left);\nUNROLL\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,at.item,at.row,at.column+j*p.n),p.aux.ld,at.rows_left,\nat.columns_left);\n__syncwarp();\n}\n\n\nDEVICE void finish(const gpi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gpi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,0,0);\nUNROLL\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(!HAS_BGRAD||ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\nUNROLL\n"
+"for(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\nUNROLL\nfor(int i=0;i<ROW_BLOCKS;i++){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nint at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\nUNROLL\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\nplace_run(staged,half,g,state);\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(v,state,exists);\n}\nif(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\nstatic_assert(!GEMMEPI_INSIDE_REDUCES||BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\n"
+"store_kept_states(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED)\ncopy_rows(p,{item,row+i*16,box_column,(int)p.m-row-i*16,box_left},staged);\n}\nif(ADDS_COLUMNS&&row<(int)p.m)\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,PLACES_OF(params),line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n"}},
 {"sm80/load.cuh",
 {
 "#line 1 \"src/kernels/sm80/load.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<int Unit>DEVICE void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\ntemplate<int Unit>DEVICE void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n: \"memory\");\n}\nDEVICE void copies_commit(){\nif constexpr(ASYNC)\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nif constexpr(ASYNC)\n"
@@ -17710,14 +17950,14 @@ static const gpi__source gpi__sources[] = {
 "asm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"}},
 {"sm90/box.cuh",
 {
-"#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\nstruct Held_of_strip{\n#if GEMMEPI_FORMULA\nHeld_operands at[2];\n#endif\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\nconst Held_of_strip&held;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\nUNROLL\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\ntemplate<int N>DEVICE void drop_first_box(float(&sums)[N]){\n"
+"#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\nstruct Held_of_strip{\nHeld_operands at[2];\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\nconst Held_of_strip&held;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\nUNROLL\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\ntemplate<int N>DEVICE void drop_first_box(float(&sums)[N]){\n"
 "constexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\nUNROLL\nfor(int i=0;i+of_box<N;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR_COLUMNS/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gpi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+column_of_lane()+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\nreturn{half,g,row_in_memory(params,at,valid>0),column,valid};\n}\n\n\nDEVICE void load_saved_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\nUNROLL\nfor(int i=0;i<INPUT_AUX;i++)\n"
 "finisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\nUNROLL\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\nUNROLL\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gpi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\nUNROLL\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n"
-"UNROLL\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\n#if GEMMEPI_FORMULA\nstate.held=box.held.at[at.half];\n#endif\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(results,finisher.state,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\n"
-"if(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\n\n",
-"DEVICE void ask_for_box(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group){\nask_for_inputs(params,finisher.buffers,tile,row,group);\n#if GEMMEPI_FORMULA\nint mine=row+(int)threadIdx.x%16;\nbool exists=mine<end_of_rows(params,tile);\nprefetch_operands(params.epilogue,PLACES_OF(params),\n{tile.item,row_in_memory(params,mine,exists),tile.n*TILE_COLUMNS+group*GROUP,exists},BOX_COLUMNS);\n#endif\n}\nDEVICE void finish_box(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_box(params,finisher,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\n"
-"static_assert(BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\nUNROLL\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gpi__epilogue_params&p=params.epilogue;\nUNROLL\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\n"
-"asm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<end_of_rows(params,tile);\nat=row_in_memory(params,at,exists);\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\nUNROLL\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\nUNROLL\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\nUNROLL\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +column_of_lane(),\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
+"UNROLL\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nstate.held=box.held.at[at.half];\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(results,finisher.state,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(ADDS_COLUMNS)\n"
+"column_sums[g].end_rows();\n}\n}\n\n\n\n\n",
+"DEVICE void ask_for_box(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group){\nask_for_inputs(params,finisher.buffers,tile,row,group);\nint mine=row+(int)threadIdx.x%16;\nbool exists=mine<end_of_rows(params,tile);\nprefetch_operands(params.epilogue,PLACES_OF(params),\n{tile.item,row_in_memory(params,mine,exists),tile.n*TILE_COLUMNS+group*GROUP,exists},BOX_COLUMNS);\n}\nDEVICE void finish_box(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_box(params,finisher,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n"
+"static_assert(!GEMMEPI_INSIDE_REDUCES||BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\nUNROLL\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gpi__epilogue_params&p=params.epilogue;\nUNROLL\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\n"
+"if(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<end_of_rows(params,tile);\nat=row_in_memory(params,at,exists);\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\nUNROLL\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\nUNROLL\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\nUNROLL\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +column_of_lane(),\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\ntemplate<int Halves>DEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nif constexpr(STAGED_IN_PIECES<Halves>){\nu32 line=threadIdx.x%32/4,unit=THIN?group*4:threadIdx.x%4/2;\nreturn(half*8+line)*LINE +((unit ^ line)<<4)+\n(THIN?threadIdx.x%4*(BOX_GROUPS==1?4:2):threadIdx.x%2*8+group*4);\n}\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\n"
@@ -17729,7 +17969,7 @@ static const gpi__source gpi__sources[] = {
 "constexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nif(moved_d||moved_aux)\nshow_stores();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nUNROLL\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\nUNROLL\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\nUNROLL\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,from+half*BOX_BYTES,column,row,\nhalf,item);\nUNROLL\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
 {"sm90/column_sums.cuh",
 {
-"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_FORMULA||GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,line)),\"f\"(sums[g].sum(line))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n\nDEVICE void add_slot(const gpi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n"
+"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(!HAS_BGRAD||GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,line)),\"f\"(sums[g].sum(line))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n\nDEVICE void add_slot(const gpi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n"
 "u32 nth=PING_PONG?(u32)tile.m:(u32)tile.m*CONSUMERS+warpgroup;\nlong long rows=(long long)tile.item*p.epilogue.row_tiles+nth;\nUNROLL\nfor(int i=0;i<UNIT_GROUPS;i++){\nAcc sums[Column_sums<true>::LINES];\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++){\nAcc of_warps[4];\nUNROLL\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(of_warps[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,i,line))\n: \"memory\");\nsums[line]=join_in_line(line,join_in_line(line,of_warps[0],of_warps[1]),join_in_line(line,of_warps[2],of_warps[3]));\n}\nif(exists)\nstore_column_sums(p.epilogue,PLACES_OF(p),rows,tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+i)*GROUP,sums);\n}\n}\n\n\nDEVICE void add_column_sums(const gpi__sm90_params&p,const Shared&shared,const Work&work){\nu32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+(PING_PONG?warpgroup*work.step:0);t<p.tiles;t+=TURNS*work.step){\nTile tile=tile_of(p,t,work.rank);\n"
 "bool exists=tile.m*TILE_M+(PING_PONG?0:(int)warpgroup*STRIPS*64)<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
 {"sm90/columns.cuh",
@@ -17737,14 +17977,14 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/sm90/columns.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\ntemplate<int Groups>\nDEVICE void load_groups(const gpi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\nUNROLL\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS+column_of_lane()+(first_group +i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group +i));\n}\n}\n"}},
 {"sm90/consume.cuh",
 {
-"#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\nstruct Rows{\nconst Tile&tile;\nint first;\nconst Masks&masks;\nOf_columns(&columns)[BOX_GROUPS];\nconst Held_of_strip(&held)[STRIPS];\n};\n\n\nDEVICE Held_of_strip hold_strip(const gpi__sm90_params&p,const Tile&tile,int row){\nHeld_of_strip held;\n#if GEMMEPI_FORMULA\nUNROLL\nfor(int half=0;half<(HOLDS?2:0);half++,row+=8){\nint mine=row+row_of_lane();\nbool exists=mine<end_of_rows(p,tile);\nheld.at[half]=hold_operands(PLACES_OF(p),tile.item,row_in_memory(p,mine,exists),exists);\n}\n#endif\nreturn held;\n}\n\n\nDEVICE void hold_strips(const gpi__sm90_params&p,const Tile&tile,int row,Held_of_strip(&held)[STRIPS]){\nUNROLL\nfor(int strip=0;strip<STRIPS;strip++)\nheld[strip]=hold_strip(p,tile,row+strip*64);\n}\n\n\nDEVICE void finish_boxes(const gpi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows&rows,float(&sums)[STRIPS][TILE_N/2]){\n"
+"#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\nstruct Rows{\nconst Tile&tile;\nint first;\nconst Masks&masks;\nOf_columns(&columns)[BOX_GROUPS];\nconst Held_of_strip(&held)[STRIPS];\n};\n\n\nDEVICE Held_of_strip hold_strip(const gpi__sm90_params&p,const Tile&tile,int row){\nHeld_of_strip held;\nUNROLL\nfor(int half=0;half<(HOLDS?2:0);half++,row+=8){\nint mine=row+row_of_lane();\nbool exists=mine<end_of_rows(p,tile);\nheld.at[half]=hold_operands(PLACES_OF(p),tile.item,row_in_memory(p,mine,exists),exists);\n}\nreturn held;\n}\n\n\nDEVICE void hold_strips(const gpi__sm90_params&p,const Tile&tile,int row,Held_of_strip(&held)[STRIPS]){\nUNROLL\nfor(int strip=0;strip<STRIPS;strip++)\nheld[strip]=hold_strip(p,tile,row+strip*64);\n}\n\n\nDEVICE void finish_boxes(const gpi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows&rows,float(&sums)[STRIPS][TILE_N/2]){\n"
 "const Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD)\nload_groups(p,tile,i,rows.columns);\nmemcpy(now,rows.columns,sizeof now);\nif(AHEAD&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\nUNROLL\nfor(int strip=0;strip<STRIPS;strip++){\nSums_of_box box=sums_of_box(sums[strip],ROLLS?0:i);\nNext_box next={strip +1<STRIPS||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<STRIPS?strip +1:0)*64,\nstrip +1<STRIPS?i:i+BOX_GROUPS};\nFound_vectors never;\nfinish_box(p,finisher,{tile,rows.first+strip*64,strip,i,now,rows.masks,box,next,rows.held[strip]},column_sums,\nnever);\nif(ROLLS)\ndrop_first_box(sums[strip]);\n}\nif(ADDS_COLUMNS)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\nDEVICE void finish_strips(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\n"
 "float(&sums)[STRIPS][TILE_N/2]){\nconstexpr int boxes=GROUPS/BOX_GROUPS;\n#pragma unroll 1\nfor(int i=0;i<STRIPS*boxes;i++){\nint strip=i/boxes,group=i%boxes*BOX_GROUPS;\nOf_columns now[BOX_GROUPS];\nHeld_of_strip held=rows.held[0];\nBox_sums none;\nFound_vectors never;\nif(STRIPS>1&&strip>0)\nheld=rows.held[STRIPS-1];\nif(!AHEAD)\nload_groups(p,rows.tile,group,rows.columns);\nmemcpy(now,rows.columns,sizeof now);\nNext_box next={i+1<STRIPS*boxes,rows.first+(i+1)/boxes*64,(i+1)%boxes*BOX_GROUPS};\nif(AHEAD&&boxes>1&&next.exists)\nload_groups(p,rows.tile,next.group,rows.columns);\nfinish_box(p,finisher,\n{rows.tile,rows.first+strip*64,strip,group,now,rows.masks,sums_of_box(sums[0],0),next,held},none,never);\ndrop_first_box(reinterpret_cast<float(&)[STRIPS*TILE_N/2]>(sums));\n}\n}\n\n\nDEVICE void finish_vectors(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\nUNROLL\nfor(int strip=0;strip<STRIPS;strip++){\n"
 "int row=rows.first+strip*64;\nFound_vectors found;\nUNROLL\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums none;\nbool is_end=i+BOX_GROUPS==GROUPS;\nload_groups(p,rows.tile,i,now);\nNext_box next={strip +1<STRIPS|| !is_end,is_end?row+64:row,is_end?0:i+BOX_GROUPS};\nfinish_box(p,finisher,{rows.tile,row,strip,i,now,rows.masks,sums_of_box(sums[strip],i),next,rows.held[strip]},none,\nfound);\nif((i+BOX_GROUPS)%VECTOR_GROUPS==0)\nstore_vectors(p,finisher,rows.tile,row,i+BOX_GROUPS-VECTOR_GROUPS,found);\n}\n}\n}\n\n\nDEVICE void finish_tile(const gpi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\nif constexpr(ROLLS_STRIPS)\nfinish_strips(p,finisher,rows,sums);\nelse if constexpr(FINDS)\nfinish_vectors(p,finisher,rows,sums);\nelse\nfinish_boxes(p,mine,finisher,rows,sums);\n}\n\n\nDEVICE void keep_largest(const Epilogue_state&state,Magnitude&largest_d,Magnitude&largest_aux){\n"
-"if(AMAX_D&&state.largest_d>largest_d)\nlargest_d=state.largest_d;\n",
-"if(AMAX_AUX&&state.largest_aux>largest_aux)\nlargest_aux=state.largest_aux;\n}\n\n\n\nDEVICE void consume(const gpi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 all=count_tiles(p),tiles=PARTS>1?1:(all-work.first+work.step -1)/work.step;\nif(GROUPED&&work.first>=all)\nreturn;\nint blocks=GROUPED_K?0:blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,HAS_SCALES?thread%32:thread,work.rank)};\nEpilogue_state state;\nMagnitude largest_d=0,largest_aux=0;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nu32 count=PING_PONG?which:0;\n\n\nfor(;count<tiles;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\n"
-"begin_sums(sums);\nlook_ahead(p,work.first+(count+TURNS)*work.step,all);\nif(GROUPED_K)\nmine.blocks=blocks_of_tile(p,tile,work.rank);\nint row=first_row(tile)+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_box(p,finisher,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nHeld_of_strip held[STRIPS];\nhold_strips(p,tile,row,held);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(PROMOTES)\nstate=begin_epilogue(p.epilogue,PLACES_OF(p),tile.item,0,0);\nadd_up_tile(shared,mine,count,sums);\nif(!PROMOTES)\nstate=begin_epilogue(p.epilogue,PLACES_OF(p),tile.item,0,0);\n#if GEMMEPI_ELEMENT == 1\nUNROLL\nfor(int strip=0;strip<(HAS_FACTORS&& !PROMOTES?STRIPS:0);strip++)\nmultiply_by_factors(p,tile,row+strip*64,sums[strip]);\n#endif\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_tile(p,mine,finisher,{tile,row,masks,columns,held},sums);\nkeep_largest(state,largest_d,largest_aux);\n}\n"
-"state.largest_d=largest_d,state.largest_aux=largest_aux;\nend_epilogue(p.epilogue,state);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"if(AMAX_D&&state.largest_d>largest_d)\nlargest_d=state.largest_d;\nif(AMAX_AUX&&state.largest_aux>largest_aux)\n",
+"largest_aux=state.largest_aux;\n}\n\n\n\nDEVICE void consume(const gpi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 all=count_tiles(p),tiles=PARTS>1?1:(all-work.first+work.step -1)/work.step;\nif(GROUPED&&work.first>=all)\nreturn;\nint blocks=GROUPED_K?0:blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,HAS_SCALES?thread%32:thread,work.rank)};\nEpilogue_state state;\nMagnitude largest_d=0,largest_aux=0;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nu32 count=PING_PONG?which:0;\n\n\nfor(;count<tiles;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nbegin_sums(sums);\n"
+"look_ahead(p,work.first+(count+TURNS)*work.step,all);\nif(GROUPED_K)\nmine.blocks=blocks_of_tile(p,tile,work.rank);\nint row=first_row(tile)+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_box(p,finisher,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nHeld_of_strip held[STRIPS];\nhold_strips(p,tile,row,held);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(PROMOTES)\nstate=begin_epilogue(p.epilogue,PLACES_OF(p),tile.item,0,0);\nadd_up_tile(shared,mine,count,sums);\nif(!PROMOTES)\nstate=begin_epilogue(p.epilogue,PLACES_OF(p),tile.item,0,0);\n#if GEMMEPI_ELEMENT == 1\nUNROLL\nfor(int strip=0;strip<(HAS_FACTORS&& !PROMOTES?STRIPS:0);strip++)\nmultiply_by_factors(p,tile,row+strip*64,sums[strip]);\n#endif\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_tile(p,mine,finisher,{tile,row,masks,columns,held},sums);\nkeep_largest(state,largest_d,largest_aux);\n}\nstate.largest_d=largest_d,state.largest_aux=largest_aux;\n"
+"end_epilogue(p.epilogue,state);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gpi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED_ROWS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
@@ -17770,7 +18010,7 @@ static const gpi__source gpi__sources[] = {
 "static_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes other than 16 bits along k alone\");\n\n\n\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr bool VARIES_A=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool VARIES_B=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n\nconstexpr bool FACTOR_A=GEMMEPI_SCALE_A==SCALE_OUTER,FACTOR_B=GEMMEPI_SCALE_B==SCALE_OUTER,HAS_FACTORS=FACTOR_A||FACTOR_B;\nconstexpr bool HAS_SCALES=VARIES_A||VARIES_B||(PROMOTES&&HAS_FACTORS);\n\nconstexpr bool IS_UNIFORM=GEMMEPI_UNIFORM;\n"
 "constexpr int A_SCALES=VARIES_A||(PROMOTES&&FACTOR_A)?TILE_M:0;\nconstexpr int B_SCALES=VARIES_B||(PROMOTES&&FACTOR_B)?IS_UNIFORM?TILE_N/64:TILE_N:0;\nconstexpr int LANE_SCALES=(TILE_N>128?128:TILE_N)/4+4;\nconstexpr int B_PLACES=IS_UNIFORM?B_SCALES:(B_SCALES+127)/128*4*LANE_SCALES;\nconstexpr u32 SCALE_BYTES=(A_SCALES+B_PLACES+3)/4*16;\nstatic_assert(!HAS_SCALES||(PROMOTES&&TILE_K==SCALE_STEPS),\"scales are multiplied in as sums are promoted\");\nstatic_assert(!PROMOTES||(GEMMEPI_ELEMENT==1&&STRIPS==1&& !PING_PONG),\"registers have two sums of each element\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\nstatic_assert(!INTERLEAVED||HALF_GROUP==GROUP,\"a group's pairs are next to each other\");\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\n"
 "constexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n",
-"constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_ROW_FACTOR||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||\nBOX_GROUPS==1&&((GATED&&BACKWARD)||(GROUPED&&WRITES_AUX)||\n(COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !ADDS_COLUMNS&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\n"
+"constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_IN_FACTOR>=0||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||\nBOX_GROUPS==1&&((GATED&&BACKWARD)||(GROUPED&&WRITES_AUX)||\n(COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !ADDS_COLUMNS&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\n"
 "constexpr int UNIT_GROUPS=GATED||TILE_N%128?1:2;\nstatic_assert(!ADDS_COLUMNS||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&& !HAS_SCALES&&((ADDS_COLUMNS&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parts.cuh",
 {
@@ -18493,37 +18733,36 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
 }
 /* What was compiled, to look at: config.dump_path. */
 
-/* The source's lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler
- that is given the whole. */
-static void gpi__append_source(gpi__text *text, const gpi__source *source, gpi__source_set *seen) {
-  const char *const *part;
-  gpi__add_source(seen, (int)(source - gpi__sources));
-  for (part = source->parts; *part; part++) {
-    const char *line = *part, *end;
-    for (; *line; line = end) {
-      int included;
-      end = strchr(line, '\n');
-      end = end ? end + 1 : line + strlen(line);
-      included = gpi__included_by_line(gpi__sources, line);
-      if (included >= 0 && !gpi__has_source(seen, included))
-        gpi__append_source(text, &gpi__sources[included], seen);
-      if (included < 0 && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
-        gpi__append(text, "%.*s", (int)(end - line), line);
+/* Lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler that is given the whole. */
+static void gpi__append_whole(gpi__text *text, const char *line, gpi__source_set *seen) {
+  const char *end, *const *part;
+  for (; *line; line = end) {
+    int included = gpi__included_by_line(gpi__sources, line);
+    end = strchr(line, '\n');
+    end = end ? end + 1 : line + strlen(line);
+    if (included >= 0 && !gpi__has_source(seen, included)) {
+      gpi__add_source(seen, included);
+      for (part = gpi__sources[included].parts; *part; part++)
+        gpi__append_whole(text, *part, seen);
     }
+    if (included < 0 && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
+      gpi__append(text, "%.*s", (int)(end - line), line);
   }
 }
 
 /* From the allocator, or NULL. */
 static char *gpi__whole_source(const gemmepi_allocator *allocator, const gpi__source *source, const char *prologue) {
   char *data = NULL;
+  const char *const *part;
   size_t size = 0;
   int pass;
   for (pass = 0; pass < 2; pass++) { /* the first measures */
     gpi__text text = gpi__text_in(data, size);
     gpi__source_set seen;
     memset(&seen, 0, sizeof seen);
-    gpi__append(&text, "%s", prologue);
-    gpi__append_source(&text, source, &seen);
+    gpi__append_whole(&text, prologue, &seen);
+    for (part = source->parts; *part; part++)
+      gpi__append_whole(&text, *part, &seen);
     size = text.length + 1;
     if (!pass)
       data = (char *)gpi__new(allocator, size);
@@ -19169,26 +19408,6 @@ static char *gpi__past(char *part, size_t bytes) {
   return part ? part + gpi__round_up(bytes, 256) : NULL;
 }
 
-/* The kernel `entry` of `file`, under the name that launch has; *found is the context's. */
-static gemmepi_status gpi__point_to_kernel(gemmepi_context *context, const char *file, const char *prologue,
-  const char *entry, gpi__launch *launch, gpi__kernel **found) {
-  gemmepi_status status;
-  if (!launch->name[0])
-    gpi__name_kernel(launch, "%s", entry);
-  status = gpi__find_kernel(context, file, prologue, entry, launch->name, found);
-  if (status)
-    return status;
-  launch->function = (*found)->function;
-  launch->arch = (*found)->arch;
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-  const char *entry, gpi__launch *launch) {
-  gpi__kernel *kernel = NULL;
-  return gpi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
-}
-
 /* Plans of one kernel may ask for more shared memory or less: what it may have is only ever raised. */
 static gemmepi_status gpi__give_shared(gemmepi_context *context, const gpi__launch *launch, gpi__kernel *kernel) {
   char what[160];
@@ -19204,19 +19423,30 @@ static gemmepi_status gpi__give_shared(gemmepi_context *context, const gpi__laun
   return GEMMEPI_OK;
 }
 
-/* A kernel that calls after_launches_before(). Compiled for a chip without OVERLAPS it cannot wait, and so may not overlap.
- launch->shared is known. */
+/* The kernel `entry` of `file`, under the name that launch has. launch->shared is known. */
+static gemmepi_status gpi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+  const char *entry, gpi__launch *launch) {
+  gpi__kernel *found = NULL;
+  gemmepi_status status;
+  if (!launch->name[0])
+    gpi__name_kernel(launch, "%s", entry);
+  status = gpi__find_kernel(context, file, prologue, entry, launch->name, &found);
+  if (status)
+    return status;
+  launch->function = found->function; /* the context's */
+  launch->arch = found->arch;
+  return gpi__give_shared(context, launch, found);
+}
+
+/* One that calls after_launches_before(). Compiled for a chip without OVERLAPS it cannot wait, and so may not overlap. */
 static gemmepi_status gpi__get_waiting_kernel(gemmepi_context *context, const char *file,
   const char *prologue, const char *entry, gpi__launch *launch) {
-  gpi__kernel *kernel = NULL;
   gemmepi_status status;
   if (context->only_workspace)
     return GEMMEPI_OK;
-  status = gpi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
-  if (status)
-    return status;
-  launch->overlaps = gpi__chip_has(launch->arch, GPI__OVERLAPS);
-  return gpi__give_shared(context, launch, kernel);
+  status = gpi__get_kernel(context, file, prologue, entry, launch);
+  launch->overlaps = !status && gpi__chip_has(launch->arch, GPI__OVERLAPS);
+  return status;
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */
@@ -20106,150 +20336,6 @@ static void gpi__explain(const gpi__plan_row *row, gpi__text *text, const gemmep
 }
 
 #ifndef GEMMEPI_NO_HOST
-/* What an epilogue of flags is short for: a formula, made node by node, whose operands are the product's tensors. */
-
-/* It points into itself, so that it stays where it is. */
-typedef struct gpi__flags_formula {
-  gpi__placed_formula placed;
-  gpi__formula formula;
-  gpi__node nodes[16];
-} gpi__flags_formula;
-
-/* >>operands */
-
-static void gpi__place_operand_of_flags(const gpi__problem *problem, gpi__flags_formula *to, int i) {
-  static const uint8_t kinds[] = {GEMMEPI_FULL, GEMMEPI_FULL, GEMMEPI_PER_COLUMN, GEMMEPI_PER_COLUMN,
-        GEMMEPI_PER_ROW};
-  int operand = i == GPI__RESULT      ? (int)GPI__D
-        : i == GPI__IN_FACTOR ? (int)GPI__ROW_FACTOR
-        : GPI__OPERAND_OF_SLOT(i);
-  const gpi__view *view = &problem->views[operand];
-  gpi__formula_operand *o = &to->formula.operands[i];
-  gpi__placed_operand *at = &to->placed.operands[i];
-  o->kind = i == GPI__RESULT ? (uint8_t)GEMMEPI_FULL : kinds[i];
-  o->dtype = (uint8_t)(view->bits == 1 ? GPI__BIT_OF_MASK : view->dtype);
-  o->members = gpi__has_columns(o->kind) && view->length > gpi__half_columns(problem) ? 2 : 1;
-  at->ld = view->ld;
-  at->batch_stride = view->batch_stride;
-  at->amax = i == GPI__IN_AUX ? problem->views[GPI__AMAX_AUX].dtype : 0;
-  at->scale = view->scale != 0;
-  if (view->scale)
-    at->scale_stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
-}
-
-static void gpi__assign_operand_of_flags(gpi__flags_formula *to, int i, int node) {
-  gpi__formula_operand *o = &to->formula.operands[i];
-  o->output = o->used = 1;
-  o->node = (int16_t)node;
-}
-
-/* >>nodes */
-
-static int gpi__put_leaf(gpi__flags_formula *to, int op, int place, int width) {
-  gpi__node *node = &to->nodes[to->formula.node_count];
-  *node = gpi__node_of(op, -1, -1, -1);
-  node->place = (int16_t)place;
-  node->width = (uint8_t)width;
-  return to->formula.node_count++;
-}
-
-/* As wide as x, but for PART and JOIN. place: the part, or the activation's row, whose parameter the node has. */
-static int gpi__put(gpi__flags_formula *to, int op, int place, int x, int y, int z) {
-  int width = op == GPI__OP_PART   ? (int)GPI__NARROW
-        : op == GPI__OP_JOIN ? (int)GPI__WIDE
-        : to->nodes[x].width;
-  int made = gpi__put_leaf(to, op, place, width);
-  to->nodes[made].args[0] = (int16_t)x;
-  to->nodes[made].args[1] = (int16_t)y;
-  to->nodes[made].args[2] = (int16_t)z;
-  return made;
-}
-
-static int gpi__put_operand(gpi__flags_formula *to, int i) {
-  gpi__formula_operand *o = &to->formula.operands[i];
-  int is_narrow = to->formula.has_halves && o->members == 1, made;
-  o->used = GPI__BY_PLACE;
-  made = gpi__put_leaf(to, GPI__OP_OPERAND, i, !gpi__has_columns(o->kind) ? GPI__ANY : is_narrow                ? GPI__NARROW
-    : GPI__WIDE);
-  to->nodes[made].type = o->dtype == GEMMEPI_I32 ? GPI__OF_WHOLE : GPI__OF_NUMBERS;
-  return made;
-}
-
-/* Of an activation: op of x, y and z. */
-static int gpi__put_activation(const gpi__problem *problem, gpi__flags_formula *to, int op, int x, int y, int z) {
-  int made = gpi__put(to, op, (int)(gpi__activation_of(problem->epilogue) - gpi__activations), x, y, z);
-  to->nodes[made].number = problem->parameter;
-  return made;
-}
-
-/* The result of the product with its bias. With BACKWARD that and aux are dY and the pre-activation, or the other way round; RELU's mask, 0 or
- 1, is as good as any pre-activation. Of results in I32 a gate is modulo 2^32. */
-static int gpi__put_result(const gpi__problem *problem, gpi__flags_formula *to, int product) {
-  int backward = gpi__has(problem, GEMMEPI_BACKWARD), upstream = gpi__has(problem, GEMMEPI_UPSTREAM);
-  int aux = backward ? gpi__put_operand(to, GPI__IN_AUX) : -1, dy = upstream ? aux : product;
-  int p = backward && !upstream ? aux : product, swaps = gpi__has(problem, GEMMEPI_GATE_FIRST);
-  int value, gate, of_value, of_gate;
-  if (!gpi__has(problem, GEMMEPI_GATED) && backward)
-    return gpi__put_activation(problem, to, GPI__OP_GRADIENT, dy, p, -1);
-  if (!gpi__has(problem, GEMMEPI_GATED))
-    return gpi__activation(problem->epilogue) == GEMMEPI_NONE
-        ? p
-        : gpi__put_activation(problem, to, GPI__OP_ACTIVATE, p, -1, -1);
-  value = gpi__put(to, GPI__OP_PART, swaps, p, -1, -1);
-  gate = gpi__put(to, GPI__OP_PART, !swaps, p, -1, -1);
-  if (!backward && problem->accumulator == GEMMEPI_I32)
-    return gpi__put(to, GPI__OP_MUL, 0, value, gpi__put_activation(problem, to, GPI__OP_ACTIVATE, gate, -1, -1), -1);
-  of_value = gpi__put_activation(problem, to, GPI__OP_GATE, backward ? dy : value, gate, -1);
-  if (!backward)
-    return of_value;
-  of_gate = gpi__put_activation(problem, to, GPI__OP_GRADIENT, dy, gate, value);
-  return gpi__put(to, GPI__OP_JOIN, 0, swaps ? of_gate : of_value, swaps ? of_value : of_gate, -1);
-}
-
-static void gpi__put_epilogue(const gpi__problem *problem, gpi__flags_formula *to) {
-  gpi__formula_operand *bias_grad = &to->formula.operands[GPI__IN_BIAS_GRAD];
-  int d = gpi__put_leaf(to, GPI__OP_VALUE, 0, to->formula.n_width);
-  if (gpi__has(problem, GEMMEPI_BIAS))
-    d = gpi__put(to, GPI__OP_ADD, 0, d, gpi__put_operand(to, GPI__IN_BIAS), -1);
-  if (gpi__has(problem, GEMMEPI_AUX))
-    gpi__assign_operand_of_flags(to, GPI__IN_AUX, d);
-  d = gpi__put_result(problem, to, d);
-  if (gpi__has_operand(problem, GPI__ROW_FACTOR))
-    d = gpi__put(to, GPI__OP_MUL, 0, d, gpi__put_operand(to, GPI__IN_FACTOR), -1);
-  if (gpi__has(problem, GEMMEPI_RESIDUAL))
-    d = gpi__put(to, GPI__OP_ADD, 0, d, gpi__put_operand(to, GPI__IN_RESIDUAL), -1);
-  if (!(problem->flags & GPI__ONLY_SUMS))
-    gpi__assign_operand_of_flags(to, GPI__RESULT, d);
-  if (!gpi__has(problem, GEMMEPI_BGRAD))
-    return;
-  gpi__assign_operand_of_flags(to, GPI__IN_BIAS_GRAD, d);
-  bias_grad->reduction = (uint8_t)gpi__reduction_called("column_sum", 10);
-  bias_grad->accumulate = (uint8_t)gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
-}
-
-/* Of a problem without a formula; v is the product times alpha and all scales, plus beta C. BGRAD_A and BGRAD_B are no part of it. */
-static void gpi__formula_of_flags(const gpi__problem *problem, gpi__flags_formula *to) {
-  gpi__formula *f = &to->formula;
-  int i;
-  memset(to, 0, sizeof *to);
-  f->nodes = to->nodes;
-  f->accumulator = problem->accumulator;
-  f->parts = 2;
-  f->operand_count = GPI__SLOTS + 1;
-  f->d = problem->views[GPI__D].dtype;
-  f->has_halves = gpi__has(problem, GEMMEPI_GATED);
-  f->mode = f->has_halves ? GPI__LEFT_RIGHT : GPI__NO_HALVES;
-  f->n_width = f->has_halves && gpi__halves_in(problem) == 1 ? GPI__NARROW : GPI__WIDE;
-  f->reads_value = 1;
-  to->placed.formula = f;
-  to->placed.rows = problem->m;
-  to->placed.columns = problem->n;
-  to->placed.items = problem->batch;
-  for (i = 0; i <= GPI__IN_FACTOR; i++)
-    gpi__place_operand_of_flags(problem, to, i);
-  gpi__place_operand_of_flags(problem, to, GPI__RESULT);
-  gpi__put_epilogue(problem, to);
-}
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
 
 /* A tile of 32 x 32 results over 64 steps of k keeps all blocks (48 KB of doubles) near the first-level cache
@@ -24792,8 +24878,8 @@ static void gpi__explain_sums(gpi__text *text, const gpi__sums *sums) {
     gpi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
       sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
-/* A formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh): which it takes, the problem as such a kernel sees it, and
- what it is given. Three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
+/* The formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh), the caller's or that of flags: which of the caller's it
+ takes, the problem as such a kernel sees it, and what it is given. Of the caller's three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
  leave where it has AUX. */
 
 /* An epilogue and its parameter, with the number of the formula's operand in each slot, -1: none. */
@@ -25143,19 +25229,77 @@ static int gpi__rolls_inside(const gpi__problem *problem) {
      gpi__column_lines_inside(problem);
 }
 
-/* What an epilogue's defines have besides. */
-static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *problem) {
-  const gpi__formula *f = problem->formula->placed.formula;
+/* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
+ units of F32 in the square mean, and one in the mean (of SOFTPLUS two around -3), where a sum's bound has room for 4. */
+#define GPI__SHORT_SUM_ROWS 64
+
+/* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, and in sums of few values (where m may
+ not decide, in all sums). What a residual leaves where it cancels the activation has their error, too, which the bound says: on an H100
+ exact ones took SILU with a residual 1.48 of the time at 8192 x 3072 x 768. */
+static int gpi__wants_exact(const gpi__problem *problem) {
+  if (GPI__FORMULA(problem))
+    return !problem->formula->placed.formula->is_short;
+  return problem->views[GPI__D].bits > 16 ||
+     (gpi__has_operand(problem, GPI__AMAX_D) && !(problem->flags & GPI__AMAX_TO_HISTORY)) ||
+     (gpi__has(problem, GEMMEPI_BGRAD) && (problem->m < GPI__SHORT_SUM_ROWS || gpi__is_invariant(problem)));
+}
+
+/* What a kernel computes, and in which of an epilogue's places it has the operands, -1: in none. */
+typedef struct gpi__inside {
+  const gpi__formula *formula;
+  int slots[GPI__SLOTS + 1]; /* of inputs, the last of the rows' factors */
+  int written; /* the output that leaves as AUX does */
+  gpi__emitted_beside beside;
+  gpi__flags_formula of_flags;
+} gpi__inside;
+
+/* That of flags: BGRAD is of what D is, which kernels have without being told. */
+static void gpi__look_inside_flags(const gpi__problem *problem, gpi__inside *inside) {
+  gpi__formula *f = &inside->of_flags.formula;
+  int s;
+  gpi__formula_of_flags(problem, &inside->of_flags);
+  inside->formula = f;
+  f->is_short = !gpi__wants_exact(problem);
+  if (gpi__has(problem, GEMMEPI_BGRAD)) {
+    gpi__assign_operand_of_flags(&inside->of_flags, GPI__RESULT, f->operands[GPI__IN_BIAS_GRAD].node);
+    f->operands[GPI__IN_BIAS_GRAD].used = 0;
+  }
+  if (f->operands[GPI__IN_AUX].dtype == GPI__BIT_OF_MASK)
+    f->operands[GPI__IN_AUX].dtype = (uint8_t)problem->accumulator; /* of numbers 0 and 1 */
+  for (s = 0; s <= GPI__SLOTS; s++)
+    inside->slots[s] = f->operands[s].used && !f->operands[s].output ? s : -1;
+  inside->written = gpi__has(problem, GEMMEPI_AUX) ? (int)GPI__IN_AUX : -1;
+}
+
+static void gpi__look_inside_formula(const gpi__problem *problem, gpi__inside *inside) {
   gpi__composition said = gpi__slots_of(problem);
+  inside->formula = problem->formula->placed.formula;
+  memcpy(inside->slots, said.slots, sizeof said.slots);
+  inside->slots[GPI__IN_FACTOR] = inside->written = -1;
+  if (said.epilogue & GEMMEPI_AUX) {
+    inside->written = said.slots[GPI__IN_AUX];
+    inside->slots[GPI__IN_AUX] = -1;
+  }
+}
+
+/* It points into itself. */
+static void gpi__look_inside(const gpi__problem *problem, gpi__inside *inside) {
+  if (GPI__FORMULA(problem))
+    gpi__look_inside_formula(problem, inside);
+  else
+    gpi__look_inside_flags(problem, inside);
+  inside->beside = gpi__beside_product(inside->formula, inside->slots[GPI__IN_BIAS], inside->written,
+    !(problem->found_scale && inside->formula->has_halves));
+}
+
+/* Of the caller's formula: the operands that have no slot, and what it takes of a kernel. */
+static void gpi__append_formula_defines(gpi__text *text, const gpi__problem *problem) {
+  const gpi__formula *f = problem->formula->placed.formula;
   unsigned scaled = 0;
   int i;
   for (i = 0; i < f->operand_count; i++)
     scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
-  gpi__append(text, "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
-    said.slots[GPI__IN_BIAS], said.epilogue & GEMMEPI_AUX ? -1 : said.slots[GPI__IN_AUX]);
-  gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_WRITTEN %d\n",
-    said.slots[GPI__IN_RESIDUAL], said.epilogue & GEMMEPI_AUX ? said.slots[GPI__IN_AUX] : -1);
-  gpi__append(text, "#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
+  gpi__append(text, "#define GEMMEPI_HAS_PLACES 1\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
   gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
     gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
   gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__has_reductions(f, GPI__ALONG_ROWS));
@@ -25169,26 +25313,37 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
     gpi__append(text, "#define GEMMEPI_INTERLEAVED 1\n");
 }
 
-/* The formula's code, behind the defines. */
-static void gpi__append_inside_code(gpi__text *text, const gpi__problem *problem) {
-  const gpi__formula *f = problem->formula->placed.formula;
-  const gpi__dtype_row *d = gpi__dtype((gemmepi_dtype)f->d);
-  gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n", gpi__type(f->accumulator),
-    gpi__has_small_indices(problem) ? "int" : "long long");
-  gpi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
-    "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
-    "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
-    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n");
-  gpi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", d->name);
-  gpi__emit_formula(text, f);
+/* What an epilogue's defines have besides. */
+static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *problem, const gpi__inside *inside) {
+  const int *slots = inside->slots;
+  gpi__append(text, "#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n", slots[GPI__IN_BIAS], slots[GPI__IN_AUX]);
+  gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_IN_FACTOR %d\n",
+    slots[GPI__IN_RESIDUAL], slots[GPI__IN_FACTOR]);
+  gpi__append(text, "#define GEMMEPI_WRITTEN %d\n#define GEMMEPI_WRITES_VALUE %d\n#define GEMMEPI_ADDS_BIAS %d\n",
+    inside->written, inside->beside.written >= 0, inside->beside.added >= 0);
+  if (GPI__FORMULA(problem))
+    gpi__append_formula_defines(text, problem);
 }
 
-/* A kernel by its prologue and, with a formula, the formula's code behind it. */
-typedef gemmepi_status (*gpi__kernel_getter)(gemmepi_context *context, const char *file, const char *prologue,
-  const char *entry, gpi__launch *launch);
+/* The formula's code, behind the defines. */
+static void gpi__append_inside_code(gpi__text *text, const gpi__problem *problem) {
+  gpi__inside inside;
+  const gpi__formula *f;
+  gpi__look_inside(problem, &inside);
+  f = inside.formula;
+  gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n", gpi__type(f->accumulator),
+    !f->indices || gpi__has_small_indices(problem) ? "int" : "long long");
+  gpi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+    "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n");
+  if (f->rounds)
+    gpi__append(text, "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n"
+      "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", gpi__type(f->d));
+  gpi__emit_formula_of_product(text, f, &inside.beside);
+}
 
-static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi__problem *problem,
-  const char *file, const char *prologue, const char *entry, gpi__kernel_getter get, gpi__launch *launch) {
+/* The kernel of a product or a pass, by its prologue, behind which stands the code of its formula. */
+static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gpi__problem *problem,
+  const char *file, const char *prologue, const char *entry, gpi__launch *launch) {
   gpi__text text;
   gemmepi_status status;
   if (context->only_workspace)
@@ -25196,7 +25351,8 @@ static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi
   text = gpi__growing_text(&context->allocator);
   gpi__append(&text, "%s", prologue);
   gpi__append_inside_code(&text, problem);
-  status = text.data ? get(context, file, text.data, entry, launch) : GEMMEPI_OUT_OF_MEMORY;
+  status =
+    text.data ? gpi__get_waiting_kernel(context, file, text.data, entry, launch) : GEMMEPI_OUT_OF_MEMORY;
   gpi__delete(&context->allocator, text.data);
   return status;
 }
@@ -25299,14 +25455,6 @@ static const char *gpi__half_group_rule(const gpi__problem *problem) {
   return gpi__half_group(problem) ? "its kernel has no halves of groups of columns or of every second one"
         : NULL;
 }
-
-/* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
-static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gpi__problem *problem,
-  const char *file, const char *prologue, const char *entry, gpi__launch *launch) {
-  if (GPI__FORMULA(problem))
-    return gpi__get_kernel_inside(context, problem, file, prologue, entry, gpi__get_waiting_kernel, launch);
-  return gpi__get_waiting_kernel(context, file, prologue, entry, launch);
-}
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
 
 #define GPI__PASS_THREADS    256 /* pass.cu */
@@ -25344,29 +25492,12 @@ static const size_t gpi__epilogue_scales[] = {/* of A to RESIDUAL */
   (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
     GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
-/* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
- units of F32 in the square mean, and one in the mean (of SOFTPLUS two around -3), where a sum's bound has room for 4. */
-#define GPI__SHORT_SUM_ROWS 64
-
-/* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, and in sums of few values (where m may
- not decide, in all sums). What a residual leaves where it cancels the activation has their error, too, which the bound says: on an H100
- exact ones took SILU with a residual 1.48 of the time at 8192 x 3072 x 768. */
-static int gpi__wants_exact(const gpi__problem *problem) {
-  if (GPI__FORMULA(problem))
-    return !problem->formula->placed.formula->is_short;
-  return problem->views[GPI__D].bits > 16 ||
-     (gpi__has_operand(problem, GPI__AMAX_D) && !(problem->flags & GPI__AMAX_TO_HISTORY)) ||
-     (gpi__has(problem, GEMMEPI_BGRAD) && (problem->m < GPI__SHORT_SUM_ROWS || gpi__is_invariant(problem)));
-}
-
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
  and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GPI__LONG_SUM 768
-static int gpi__has_long_sums(const gpi__problem *problem) {
-  int has = GPI__FORMULA(problem) ? gpi__takes_long_sums(problem->formula->placed.formula)
-        : gpi__activation_has(problem->epilogue, GPI__HAS_FORM_OF_LONG_SUMS) &&
-        !gpi__has(problem, GEMMEPI_BACKWARD);
-  return has && problem->k >= GPI__LONG_SUM && problem->common != GEMMEPI_I8 && !gpi__wants_exact(problem);
+static int gpi__has_long_sums(const gpi__problem *problem, const gpi__formula *f) {
+  return f->is_short && problem->k >= GPI__LONG_SUM && problem->common != GEMMEPI_I8 &&
+     gpi__takes_long_sums(f);
 }
 
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
@@ -25422,7 +25553,9 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
   int scales = (views[GPI__C].scale ? 1 : 0) | (views[GPI__D].scale ? 2 : 0) |
         (views[GPI__AUX].scale ? 4 : 0) | (views[GPI__RESIDUAL].scale ? 8 : 0);
   int amax = gpi__has_operand(problem, GPI__AMAX_D) | gpi__has_operand(problem, GPI__AMAX_AUX) << 1;
+  gpi__inside inside;
   size_t i;
+  gpi__look_inside(problem, &inside);
   gpi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n", (unsigned)(problem->epilogue & GPI__KERNEL_EPILOGUE));
   gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(problem->accumulator));
   for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
@@ -25431,8 +25564,8 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
   gpi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
   gpi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
   gpi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
-  gpi__append(text, "#define GEMMEPI_EXACT %d\n", gpi__wants_exact(problem));
-  if (gpi__has_long_sums(problem))
+  gpi__append(text, "#define GEMMEPI_EXACT %d\n", !inside.formula->is_short);
+  if (gpi__has_long_sums(problem, inside.formula))
     gpi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
   gpi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GPI__ONLY_SUMS));
   if (problem->found_scale)
@@ -25443,10 +25576,7 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
     gpi__append(text, GPI__AS_WRITTEN);
   if (gpi__mask_is_aligned(problem))
     gpi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
-  if (gpi__has_operand(problem, GPI__ROW_FACTOR))
-    gpi__append(text, "#define GEMMEPI_ROW_FACTOR 1\n");
-  if (GPI__FORMULA(problem))
-    gpi__append_inside_defines(text, problem);
+  gpi__append_inside_defines(text, problem, &inside);
 }
 
 /* Whether stretches of so many columns along the lines of a view may be loaded at once: eight of bf16 are 16 bytes, of fp8 8, and more
@@ -25700,7 +25830,7 @@ static void gpi__append_pass_defines(gpi__text *text, const gpi__problem *proble
  has taken alpha, beta and C already */
 static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__problem *problem,
   const gpi__view *product, int parts, int applied, gpi__pass *pass) {
-  char prologue[1280], words[160];
+  char prologue[2048], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   int aligned = gpi__epilogue_is_aligned(problem) && gpi__runs_are_aligned(problem, product);
   int scale_a = problem->views[GPI__A].scale, scale_b = problem->views[GPI__B].scale;
@@ -28170,7 +28300,7 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
 static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__problem *problem, gpi__sm80 *sm80) {
   int dtype = problem->views[GPI__A].dtype;
   gemmepi_status status;
-  char prologue[1536], words[160];
+  char prologue[2048], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gpi__append_sm80_defines(&text, problem, sm80);
   gpi__name_kernel(&sm80->kernel.launch, "gemmepi_sm80_%s%s_%dx%d%s%s",
@@ -28517,7 +28647,7 @@ static gemmepi_status gpi__small_build(gemmepi_context *context, const gpi__prob
   gpi__problem own = gpi__small_problem(problem);
   gpi__small *small = (gpi__small *)built;
   const gpi__small_shape *shape = &gpi__small_shapes[candidate->shape];
-  char prologue[1536];
+  char prologue[2048];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(small, 0, sizeof *small);
@@ -28772,7 +28902,7 @@ static void gpi__append_made_leaf(gpi__text *text, const gpi__formula *f, const 
 static void gpi__append_made(gpi__text *text, const gpi__kept_formula *made, int stored, int input) {
   const gpi__formula *f = made->placed.formula;
   gpi__made_form form = gpi__made_form_of(f);
-  gpi__emitter e = gpi__emitter_of(text, f);
+  gpi__emitter e = gpi__emitter_of(text, f, &gpi__nothing_beside);
   int i;
   gpi__append(text, "#define GEMMEPI_MADE 1\n#define GEMMEPI_STORED %s\n", gpi__type(stored));
   gpi__append_made_operands(text, made);
@@ -29308,7 +29438,7 @@ static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__prob
   gpi__outer *outer = (gpi__outer *)built;
   const gpi__outer_shape *shape = &gpi__outer_shapes[candidate->shape];
   int threads = shape->tile_m * (shape->tile_n / gpi__halves_in(problem) / GPI__RUN);
-  char prologue[1536];
+  char prologue[2048];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(outer, 0, sizeof *outer);
@@ -30931,7 +31061,7 @@ static void gpi__append_plain_defines(gpi__text *text, const gpi__problem *probl
 
 /* The kernel itself. */
 static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gpi__problem *problem, gpi__plain *plain) {
-  char prologue[1536], words[160];
+  char prologue[2048], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   gpi__start_kernel(GPI__PLAIN_TILE, GPI__PLAIN_TILE, 0, &plain->kernel);
@@ -30944,10 +31074,9 @@ static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gp
   gpi__name_kernel(&plain->kernel.launch, "gemmepi_plain_%s_%s%s%s",
     gpi__type(problem->views[GPI__A].dtype), gpi__type(problem->views[GPI__B].dtype), gpi__name_of_grouping(problem),
     gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
-  if (GPI__FORMULA(problem))
-    return gpi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
-      gpi__get_kernel, &plain->kernel.launch);
-  return gpi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->kernel.launch);
+  status = gpi__get_product_kernel(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->kernel.launch);
+  plain->kernel.launch.overlaps = 0; /* it does not wait */
+  return status;
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */

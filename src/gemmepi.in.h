@@ -91,6 +91,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/rules.h"
 #include "problem/made.h"
 #include "problem/normalise.h"
+#include "problem/epilogue_graph.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "problem/overlap.h"
 #include "problem/product_regions.h"
@@ -144,7 +145,6 @@ GPI__OPTIMIZE_LITTLE_END
 #include "shell/shell.h"
 
 #ifndef GEMMEPI_NO_HOST
-#include "problem/epilogue_graph.h"
 #include "host/product.h"
 #include "host/grouped.h"
 #include "host/found_scale.h"

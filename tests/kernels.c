@@ -255,6 +255,20 @@ static void add(const family *of, const char *name, const char *prologue) {
     }
 }
 
+/* One with an epilogue: the code of its formula stands behind the defines. */
+static void add_product(const family *of, const char *name, const char *defines,
+                        const gpi__problem *problem) {
+    static char prologue[1 << 16];
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    gpi__append(&text, "%s", defines);
+    gpi__append_inside_code(&text, problem);
+    if (gpi__text_is_cut(&text)) {
+        printf("%s: the prologue has %d characters\n", name, (int)text.length);
+        exit(1);
+    }
+    add(of, name, prologue);
+}
+
 /* >>specialisations */
 
 static void append_lower(gpi__text *text, const char *word) {
@@ -322,7 +336,7 @@ static void normalise(const gemmepi_matmul_desc *desc, const char *name, gpi__pr
 static void add_pass_in_parts(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int parts, int aligned,
                               int applied) {
     gpi__problem problem;
-    char name[80], prologue[1024];
+    char name[80], prologue[2048];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     append_dtype(&text, product ? (int)product : (int)desc->a.dtype);
@@ -338,7 +352,7 @@ static void add_pass_in_parts(const gemmepi_matmul_desc *desc, gemmepi_dtype pro
                 gpi__dtype(product ? product : (gemmepi_dtype)gpi__product_dtype(&problem))->name);
     gpi__append_pass_defines(&defines, &problem, parts, applied, gpi__pass_blocks(&problem, parts, aligned),
                              aligned || !gpi__pass_may_cut(&problem) ? GPI__RUN : 1, 32);
-    add(&pass, name, prologue);
+    add_product(&pass, name, prologue, &problem);
 }
 
 static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int aligned, int applied) {
@@ -475,7 +489,7 @@ static void set_layout(gemmepi_matrix *matrix, char letter) {
 static void add_plain(const product_row *row) {
     gemmepi_matmul_desc desc = new_desc(row->a, row->b, row->d, row->epilogue);
     gpi__problem problem;
-    char name[80], prologue[1536];
+    char name[80], prologue[2048];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     int aligned = islower((unsigned char)row->layout[0]);
@@ -503,7 +517,7 @@ static void add_plain(const product_row *row) {
                 gpi__dtype((gemmepi_dtype)problem.common)->name);
     gpi__append(&defines, "#define GEMMEPI_CHUNK %d\n", gpi__plain_chunk(&problem));
     note_layout(&plain, 0, desc.a.transposed | desc.b.transposed << 1);
-    add(&plain, name, prologue);
+    add_product(&plain, name, prologue, &problem);
 }
 
 /* Every type in which plain multiplies, with every layout, scale mode and chunk. */
@@ -937,7 +951,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     gpi__cut_up(&problem, cut, applied, &sm90_kernel);
     gpi__append_sm90_defines(&defines, &problem, &sm90_kernel);
     note_layout(found_mode ? &found : &fused, shape, layout);
-    add(found_mode ? &found : &fused, name, prologue);
+    add_product(found_mode ? &found : &fused, name, prologue, &problem);
     return 1;
 }
 
@@ -988,7 +1002,7 @@ static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
     gpi__cut_up(&problem, cut, applied, &built);
     gpi__append_sm90_defines(&defines, &problem, &built);
     note_layout(&fp8, shape, 2);
-    add(&fp8, name, prologue);
+    add_product(&fp8, name, prologue, &problem);
 }
 
 /* On Turing the kernel has no BF16 and TF32, and less shared memory. */
@@ -1036,7 +1050,7 @@ static void add_bytes_by_mma(const family *of, const fp8_row *row, int shape, in
     append_mma_defines(of, &own, &cut, applied, &defines);
     if (of == &mma_fp8)
         note_layout(&mma_fp8, shape, 2);
-    add(of, name, prologue);
+    add_product(of, name, prologue, &own);
 }
 
 /* Each pairing, mode and kind of epilogue in every shape, by turns; --all: in each. */
@@ -1140,7 +1154,7 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
         append_mma_defines(families[i], &own, &cut, applied, &defines);
         if (i == 0)
             note_layout(&mma, shape, layout);
-        add(families[i], name, prologue);
+        add_product(families[i], name, prologue, &own);
     }
 }
 
@@ -1276,7 +1290,7 @@ static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
         return;
     gpi__append_small_defines(&defines, &problem, cut, applied);
     note_layout(&small, shape, layout);
-    add(cut->parts > 1 ? &small_parts : &small, name, prologue);
+    add_product(cut->parts > 1 ? &small_parts : &small, name, prologue, &problem);
 }
 
 /* Every shape in every layout, and every activation in some shape. */
@@ -1332,7 +1346,7 @@ static void add_outer(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     normalise(&desc, name, &problem);
     gpi__append_outer_defines(&defines, &problem, &gpi__outer_shapes[shape], applied);
     note_layout(&outer, shape, layout);
-    add(&outer, name, prologue);
+    add_product(&outer, name, prologue, &problem);
 }
 
 /* Every shape in every layout, and every activation in some shape. */
@@ -1380,7 +1394,10 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
                                  gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80),
                                  applied);
     note_layout(&weights, shape, 2);
-    add(cut->wgmma ? &weights_wgmma : cut->parts > 1 ? &weights_parts : &weights, name, prologue);
+    add_product(cut->wgmma       ? &weights_wgmma
+                : cut->parts > 1 ? &weights_parts
+                                 : &weights,
+                name, prologue, &problem);
 }
 
 /* Every other shape (--all: every one) with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
@@ -1469,10 +1486,10 @@ static void add_made(int making, int shape, gemmepi_epilogue epilogue, int appli
         gpi__append_weights_prologue(
             &defines, &problem, cut,
             gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80), applied);
-        add(cut->wgmma       ? &weights_made_wgmma
-            : cut->parts > 1 ? &weights_made_parts
-                             : &weights_made,
-            name, prologue);
+        add_product(cut->wgmma       ? &weights_made_wgmma
+                    : cut->parts > 1 ? &weights_made_parts
+                                     : &weights_made,
+                    name, prologue, &problem);
     }
     gpi__free_formulas(&problem, &allocator);
 }
@@ -1520,7 +1537,7 @@ static void add_scaled_format(int format, int shape, int parts, gemmepi_epilogue
         own = gpi__with_whole_scales(&problem);
         own = parts > 1 ? gpi__bare_problem(&own) : own;
         append_mma_defines(&mma_scaled, &own, &cut, applied, &defines);
-        add(&mma_scaled, name, prologue);
+        add_product(&mma_scaled, name, prologue, &own);
     }
     gpi__free_formulas(&problem, &allocator);
 }
@@ -1720,7 +1737,7 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
         gpi__append_sm90_defines(&defines, &inner, &sm90_kernel);
         if (!is_fp8 && !(way & 4))
             note_layout(&grouped, shape, desc.product.b.transposed << 1);
-        add(&grouped, name, prologue);
+        add_product(&grouped, name, prologue, &inner);
     }
     grouped_rows++;
 }
@@ -1785,7 +1802,7 @@ static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gem
     gpi__append(&text, "_way_%d_scales_%d", way, (int)mode);
     gpi__append_plain_defines(&defines, &problem);
     note_layout(&grouped_plain, 0, desc.product.a.transposed | desc.product.b.transposed << 1);
-    add(&grouped_plain, name, prologue);
+    add_product(&grouped_plain, name, prologue, &problem);
 }
 
 static void list_groups(void) {
@@ -2219,7 +2236,6 @@ static int add_inside(const family *of, const struct formula_row *row, int shape
         narrow_b(&problem, shape % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128);
     if (!append_inside_defines(of, &problem, shape, way.applied, &defines))
         return 0;
-    gpi__append_inside_code(&defines, &problem);
     snprintf(name, sizeof name, "%s_%s%s_to_%s_shape_%d_layout_%d%s%s%s%s", row->name,
              gpi__dtype(way.operands)->name,
              way.compute == GEMMEPI_COMPUTE_F16 ? "_sums"
@@ -2233,7 +2249,7 @@ static int add_inside(const family *of, const struct formula_row *row, int shape
         of = &weights_wgmma_inside;
     if (of == &small_inside && gpi__small_shapes[shape].parts > 1)
         of = &small_parts_inside;
-    add(of, name, prologue);
+    add_product(of, name, prologue, &problem);
     return 1;
 }
 

@@ -13,10 +13,10 @@ KERNEL = "gemmepi_sm80_bf16_64x128"
 BOUNDS = "gemm_sm80.cu * HMMA 2 TILE_N=128 # for these cases\n"
 
 
-def elf(registers=128, threads=128, shared=0, frame=0, is_reserved=False, kernel=KERNEL):
+def elf(registers=128, threads=128, shared=0, frame=0, is_reserved=False, kernel=KERNEL, has_constants=False):
     """A cubin with as much of it as is read."""
     names = ["", ".strtab", ".symtab", ".text." + kernel, ".nv.info", ".nv.info." + kernel, ".nv.shared." + kernel]
-    names += [".nv.shared.reserved.0"] if is_reserved else []
+    names += [".nv.shared.reserved.0"] if is_reserved else [".nv.constant3"] if has_constants else []
     strings = b"\0" + b"\0".join(name.encode() for name in names[1:] + [kernel]) + b"\0"
     at = lambda name: strings.index(b"\0" + name.encode() + b"\0") + 1 if name else 0  # noqa: E731
     attribute = lambda number, *words: struct.pack("<BBH%dI" % len(words), 4, number, 4 * len(words), *words)  # noqa: E731
@@ -112,6 +112,8 @@ CASES = [
     ("the kernel for Hopper without TMA", {"told": description(arch=90, file="gemm_sm90.cu"), "bounds": ""}, "by TMA"),
     ("a kernel that is not in the file", {"code": listing(kernel="another")}, "those of the listing ['another']"),
     ("a listing without instructions of its own", {"code": ""}, "those of the listing"),
+    ("constants of a kernel with sines", {"image": elf(has_constants=True), "told": description() + "\n  formula_sin(x)"}, None),
+    ("constants of any other", {"image": elf(has_constants=True)}, "a bank of constants"),
     ("a spill elsewhere", {"code": listing(before=one("LDL", "R0, [R1]")), "told": description(**SMALL)}, "local memory"),
 ]
 

@@ -5,23 +5,20 @@
 #include "compile.h"
 #include "context.h"
 
-/* The source's lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler
-   that is given the whole. */
-static void gpi__append_source(gpi__text *text, const gpi__source *source, gpi__source_set *seen) {
-    const char *const *part;
-    gpi__add_source(seen, (int)(source - gpi__sources));
-    for (part = source->parts; *part; part++) {
-        const char *line = *part, *end;
-        for (; *line; line = end) {
-            int included;
-            end = strchr(line, '\n');
-            end = end ? end + 1 : line + strlen(line);
-            included = gpi__included_by_line(gpi__sources, line);
-            if (included >= 0 && !gpi__has_source(seen, included))
-                gpi__append_source(text, &gpi__sources[included], seen);
-            if (included < 0 && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
-                gpi__append(text, "%.*s", (int)(end - line), line);
+/* Lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler that is given the whole. */
+static void gpi__append_whole(gpi__text *text, const char *line, gpi__source_set *seen) {
+    const char *end, *const *part;
+    for (; *line; line = end) {
+        int included = gpi__included_by_line(gpi__sources, line);
+        end = strchr(line, '\n');
+        end = end ? end + 1 : line + strlen(line);
+        if (included >= 0 && !gpi__has_source(seen, included)) {
+            gpi__add_source(seen, included);
+            for (part = gpi__sources[included].parts; *part; part++)
+                gpi__append_whole(text, *part, seen);
         }
+        if (included < 0 && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
+            gpi__append(text, "%.*s", (int)(end - line), line);
     }
 }
 
@@ -29,14 +26,16 @@ static void gpi__append_source(gpi__text *text, const gpi__source *source, gpi__
 static char *gpi__whole_source(const gemmepi_allocator *allocator, const gpi__source *source,
                                const char *prologue) {
     char *data = NULL;
+    const char *const *part;
     size_t size = 0;
     int pass;
     for (pass = 0; pass < 2; pass++) { /* the first measures */
         gpi__text text = gpi__text_in(data, size);
         gpi__source_set seen;
         memset(&seen, 0, sizeof seen);
-        gpi__append(&text, "%s", prologue);
-        gpi__append_source(&text, source, &seen);
+        gpi__append_whole(&text, prologue, &seen);
+        for (part = source->parts; *part; part++)
+            gpi__append_whole(&text, *part, &seen);
         size = text.length + 1;
         if (!pass)
             data = (char *)gpi__new(allocator, size);

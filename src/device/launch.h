@@ -60,26 +60,6 @@ static char *gpi__past(char *part, size_t bytes) {
     return part ? part + gpi__round_up(bytes, 256) : NULL;
 }
 
-/* The kernel `entry` of `file`, under the name that launch has; *found is the context's. */
-static gemmepi_status gpi__point_to_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                           const char *entry, gpi__launch *launch, gpi__kernel **found) {
-    gemmepi_status status;
-    if (!launch->name[0])
-        gpi__name_kernel(launch, "%s", entry);
-    status = gpi__find_kernel(context, file, prologue, entry, launch->name, found);
-    if (status)
-        return status;
-    launch->function = (*found)->function;
-    launch->arch = (*found)->arch;
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                      const char *entry, gpi__launch *launch) {
-    gpi__kernel *kernel = NULL;
-    return gpi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
-}
-
 /* Plans of one kernel may ask for more shared memory or less: what it may have is only ever raised. */
 static gemmepi_status gpi__give_shared(gemmepi_context *context, const gpi__launch *launch,
                                        gpi__kernel *kernel) {
@@ -96,19 +76,30 @@ static gemmepi_status gpi__give_shared(gemmepi_context *context, const gpi__laun
     return GEMMEPI_OK;
 }
 
-/* A kernel that calls after_launches_before(). Compiled for a chip without OVERLAPS it cannot wait, and so may not overlap.
-   launch->shared is known. */
+/* The kernel `entry` of `file`, under the name that launch has. launch->shared is known. */
+static gemmepi_status gpi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                      const char *entry, gpi__launch *launch) {
+    gpi__kernel *found = NULL;
+    gemmepi_status status;
+    if (!launch->name[0])
+        gpi__name_kernel(launch, "%s", entry);
+    status = gpi__find_kernel(context, file, prologue, entry, launch->name, &found);
+    if (status)
+        return status;
+    launch->function = found->function; /* the context's */
+    launch->arch = found->arch;
+    return gpi__give_shared(context, launch, found);
+}
+
+/* One that calls after_launches_before(). Compiled for a chip without OVERLAPS it cannot wait, and so may not overlap. */
 static gemmepi_status gpi__get_waiting_kernel(gemmepi_context *context, const char *file,
                                               const char *prologue, const char *entry, gpi__launch *launch) {
-    gpi__kernel *kernel = NULL;
     gemmepi_status status;
     if (context->only_workspace)
         return GEMMEPI_OK;
-    status = gpi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
-    if (status)
-        return status;
-    launch->overlaps = gpi__chip_has(launch->arch, GPI__OVERLAPS);
-    return gpi__give_shared(context, launch, kernel);
+    status = gpi__get_kernel(context, file, prologue, entry, launch);
+    launch->overlaps = !status && gpi__chip_has(launch->arch, GPI__OVERLAPS);
+    return status;
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */

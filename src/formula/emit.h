@@ -8,9 +8,20 @@
 #include "../numbers/convert.h"
 #include "formula.h"
 
+/* What a kernel of a product does besides, and where v, a sum of products, meets a bias. */
+typedef struct gpi__emitted_beside {
+    int of_product; /* 1: v's error hides that of a shorter form */
+    int biased;     /* the node that is v and the bias; -1: none */
+    int added; /* the bias, which the kernel adds, so that the node is `in.v`; -1: activations add it as they multiply */
+    int written; /* the output that is `in.v`, which the kernel stores by itself; -1: none */
+} gpi__emitted_beside;
+static const gpi__emitted_beside gpi__nothing_beside = {0, -1, -1, -1};
+
 typedef struct gpi__emitter {
     gpi__text *out;
     const gpi__formula *formula;
+    const gpi__emitted_beside *beside;
+    int apart;    /* v and its bias are two arguments, not their sum */
     int is_whole; /* results in I32 */
 } gpi__emitter;
 
@@ -48,7 +59,15 @@ static void gpi__emit_leaf(const gpi__emitter *e, const gpi__node *node, int mem
 /* A node's value in its own type. */
 static void gpi__emit_value(const gpi__emitter *e, int number, int member) {
     const gpi__node *node = &e->formula->nodes[number];
-    if (node->op < GPI__LEAVES)
+    if (number == e->beside->biased && e->beside->added < 0) {
+        gpi__append(e->out, e->apart ? "" : "(");
+        gpi__emit_value(e, node->args[0], member);
+        gpi__append(e->out, e->apart ? ", " : " + ");
+        gpi__emit_value(e, node->args[1], member);
+        gpi__append(e->out, e->apart ? "" : ")");
+    } else if (number == e->beside->biased)
+        gpi__emit_value(e, node->args[0], member);
+    else if (node->op < GPI__LEAVES)
         gpi__emit_leaf(e, node, member);
     else if (node->op == GPI__OP_PART)
         gpi__emit_value(e, node->args[0], node->place);
@@ -149,15 +168,100 @@ static int gpi__is_sum_of_products(const gpi__formula *f, int number, int is_lon
     return node->op == GPI__OP_VALUE;
 }
 
+/* Which argument an activation is of. */
+static int gpi__activated(const gpi__node *node) {
+    return node->op == GPI__OP_GATE || node->op == GPI__OP_GRADIENT;
+}
+
+/* Whether an activation is of such a sum, and of a gate the value, too: results of another may be right below 2^-126. */
+static int gpi__activates_sum(const gpi__formula *f, const gpi__node *node, int is_long) {
+    return (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_GATE) &&
+           gpi__is_sum_of_products(f, node->args[0], is_long) &&
+           gpi__is_sum_of_products(f, node->args[gpi__activated(node)], is_long);
+}
+
 /* Whether it has activations with a form of long sums, and all are of such. */
 static int gpi__takes_long_sums(const gpi__formula *f) {
     int i, takes = 0;
     for (i = 0; i < f->node_count; i++)
-        if (f->nodes[i].op == GPI__OP_ACTIVATE &&
+        if ((f->nodes[i].op == GPI__OP_ACTIVATE || f->nodes[i].op == GPI__OP_GATE) &&
             gpi__activations[f->nodes[i].place].traits & GPI__HAS_FORM_OF_LONG_SUMS)
-            takes |= gpi__is_sum_of_products(f, f->nodes[i].args[0], 1) ? 1 : 2;
+            takes |= gpi__activates_sum(f, &f->nodes[i], 1) ? 1 : 2;
     return takes == 1;
 }
+
+/* Whether an activation's derivative is made, too, of the same number. */
+static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) {
+    int i;
+    for (i = 0; i < f->node_count; i++) {
+        const gpi__node *other = &f->nodes[i];
+        if (other->op == GPI__OP_DERIVE && other->place == node->place && other->args[0] == node->args[0] &&
+            other->args[1] == node->args[1])
+            return 1;
+    }
+    return 0;
+}
+
+/* >>v and its bias, in kernels that have both before the formula */
+
+/* How often a node is an argument or an output. */
+static int gpi__times_read(const gpi__formula *f, int number) {
+    int i, a, times = 0;
+    for (i = 0; i < f->node_count; i++)
+        for (a = 0; a < 3; a++)
+            times += f->nodes[i].args[a] == number;
+    for (i = 0; i <= GPI__RESULT; i++)
+        times += f->operands[i].output && f->operands[i].used && f->operands[i].node == number;
+    return times;
+}
+
+/* The sum of v and that operand, in this order, which nothing else reads, or -1. */
+static int gpi__biased_sum(const gpi__formula *f, int bias) {
+    int i;
+    for (i = 0; i < f->node_count && bias >= 0; i++) {
+        const gpi__node *n = &f->nodes[i];
+        if (n->op == GPI__OP_ADD && f->nodes[n->args[0]].op == GPI__OP_VALUE &&
+            f->nodes[n->args[1]].op == GPI__OP_OPERAND && f->nodes[n->args[1]].place == bias &&
+            gpi__times_read(f, n->args[0]) == 1 && gpi__times_read(f, n->args[1]) == 1)
+            return i;
+    }
+    return -1;
+}
+
+static int gpi__is_of_sum(const gpi__formula *f, int number, int sum) {
+    return number == sum || (f->nodes[number].op == GPI__OP_PART && f->nodes[number].args[0] == sum);
+}
+
+/* Whether all that reads the sum are activations that add v and its bias, or values of their gates. */
+static int gpi__joins_bias(const gpi__formula *f, int sum) {
+    int i, activations = 0, read = 0;
+    for (i = 0; i < f->node_count; i++) {
+        const gpi__node *node = &f->nodes[i];
+        read += node->op == GPI__OP_PART && node->args[0] == sum;
+        if (!gpi__is_of_activation(node->op) || !gpi__is_of_sum(f, node->args[gpi__activated(node)], sum))
+            continue;
+        if (!(gpi__activations[node->place].traits & GPI__JOINS_BIAS) || gpi__is_derived_beside(f, node) ||
+            !gpi__activates_sum(f, node, 0))
+            return 0;
+        activations++;
+        read += node->args[gpi__activated(node)] == sum;
+    }
+    return f->is_short && f->accumulator == GEMMEPI_F32 && activations && read == gpi__times_read(f, sum);
+}
+
+/* bias, written: the operands that a kernel has in those places, or -1; may_join: 0 where registers are too few. */
+static gpi__emitted_beside gpi__beside_product(const gpi__formula *f, int bias, int written, int may_join) {
+    gpi__emitted_beside beside = {1, -1, -1, -1};
+    beside.biased = gpi__biased_sum(f, bias);
+    if (beside.biased >= 0 && !(may_join && gpi__joins_bias(f, beside.biased)))
+        beside.added = bias;
+    if (written >= 0 && (f->nodes[f->operands[written].node].op == GPI__OP_VALUE ||
+                         f->operands[written].node == beside.biased)) /* which nobody joins then */
+        beside.written = written;
+    return beside;
+}
+
+/* >>activations */
 
 /* Bits of FORMULA_WAVES. A gate's gradient of two factors is far where these leave the range together. */
 enum { GPI__HAS_WAVES = 1, GPI__HAS_GATE_GRADIENTS = 2 };
@@ -186,49 +290,40 @@ static int gpi__has_parameter(const gpi__formula *f) {
     return 0;
 }
 
-/* Whether an activation's derivative is made, too, of the same number. */
-static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) {
-    int i;
-    for (i = 0; i < f->node_count; i++) {
-        const gpi__node *other = &f->nodes[i];
-        if (other->op == GPI__OP_DERIVE && other->place == node->place && other->args[0] == node->args[0] &&
-            other->args[1] == node->args[1])
-            return 1;
-    }
-    return 0;
+/* Its function in activation.cuh. joins: it is of v and its bias, each an argument. */
+static const char *gpi__function_of_activation(const gpi__emitter *e, const gpi__node *node, int joins) {
+    int is_sum = e->beside->of_product && gpi__activates_sum(e->formula, node, 0);
+    if (node->op == GPI__OP_GRADIENT && node->args[2] >= 0)
+        return "near_gate_gradient";
+    if (node->op == GPI__OP_GRADIENT || node->op == GPI__OP_DERIVE)
+        return "times_derivative";
+    if (node->op == GPI__OP_GATE)
+        return joins ? "gate_of_biased_sum" : is_sum ? "gate_of_sum" : "times_activation";
+    return gpi__is_derived_beside(e->formula, node) ? "activate_beside_derivative"
+           : joins                                  ? "activate_biased_sum"
+           : is_sum                                 ? "activate_sum"
+                                                    : "activate";
 }
 
-/* Of a gate's value the sums count, too: its gradient is as good as what comes from behind. */
-static const char *gpi__name_of_activation(const gpi__formula *f, const gpi__node *node) {
-    int is_sum = gpi__is_sum_of_products(f, node->args[0], 0);
-    switch (node->op) {
-    case GPI__OP_DERIVE:
-        return "FORMULA_DERIVE(";
-    case GPI__OP_GATE:
-        return is_sum && gpi__is_sum_of_products(f, node->args[1], 0) ? "FORMULA_GATE_SUM(" : "FORMULA_GATE(";
-    case GPI__OP_GRADIENT:
-        return node->args[2] >= 0 ? "FORMULA_GATE_GRADIENT(" : "FORMULA_GRADIENT(";
-    }
-    return gpi__is_derived_beside(f, node) ? "FORMULA_ACTIVATE_BESIDE("
-           : is_sum                        ? "FORMULA_ACTIVATE_SUM("
-                                           : "FORMULA_ACTIVATE(";
-}
-
-/* Its arguments, the parameter last, which of activations and derivatives may be the second. */
+/* The parameter is an argument of activations and derivatives alone. */
 static void gpi__emit_activation(const gpi__emitter *e, const gpi__node *node, int member) {
-    int a, takes = node->op <= GPI__OP_DERIVE ? 1 : node->args[2] >= 0 ? 3 : 2;
-    gpi__append(e->out, "%s%s", gpi__name_of_activation(e->formula, node),
-                gpi__activations[node->place].name);
-    for (a = 0; a < takes; a++) {
+    int of_one = node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE, a;
+    int joins = e->beside->added < 0 &&
+                gpi__is_of_sum(e->formula, node->args[gpi__activated(node)], e->beside->biased);
+    gpi__emitter apart = *e;
+    apart.apart = joins;
+    gpi__append(e->out, "%s<%s>(%s", gpi__function_of_activation(e, node, joins),
+                gpi__activations[node->place].name, node->op == GPI__OP_DERIVE ? "GEMMEPI_T(1), " : "");
+    for (a = 0; a < (of_one ? 1 : 3) && node->args[a] >= 0; a++) {
+        gpi__emit_argument(a == gpi__activated(node) ? &apart : e, node->args[a], member, GPI__AS_NUMBER);
         gpi__append(e->out, ", ");
-        gpi__emit_argument(e, node->args[a], member, GPI__AS_NUMBER);
     }
-    gpi__append(e->out, ", ");
-    if (takes == 1 && node->args[1] >= 0)
+    if (of_one && node->args[1] >= 0)
         gpi__emit_argument(e, node->args[1], member, GPI__AS_NUMBER);
     else
         gpi__append(e->out, gpi__activations[node->place].parameter != 0 ? "in.parameter" : "GEMMEPI_T(0)");
-    gpi__append(e->out, ")");
+    gpi__append(e->out,
+                node->op == GPI__OP_GRADIENT && node->args[2] >= 0 ? ", in.is_near, out.is_far)" : ")");
 }
 
 /* Seed and i of uniform() and stochastic(). */
@@ -295,7 +390,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
 static void gpi__emit_node(const gpi__emitter *e, int number) {
     const gpi__node *node = &e->formula->nodes[number];
     int member, members = gpi__members(e->formula, node->width);
-    if (node->op < GPI__LEAVES || node->op == GPI__OP_PART || (node->op == GPI__OP_JOIN && node->place))
+    if (number == e->beside->biased || node->op < GPI__LEAVES || node->op == GPI__OP_PART ||
+        (node->op == GPI__OP_JOIN && node->place))
         return; /* the rest of a list is read by its head alone */
     for (member = 0; member < members; member++) {
         gpi__append(e->out, "    const %s ", node->type == GPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
@@ -367,7 +463,8 @@ static void gpi__emit_table(const gpi__emitter *e) {
         gpi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
         for (i = 0; i < f->operand_count; i++) {
             const gpi__formula_operand *o = &f->operands[i];
-            if (!(o->used & GPI__BY_PLACE) || o->output != pass)
+            if (!(o->used & GPI__BY_PLACE) || o->output != pass || i == e->beside->added ||
+                i == e->beside->written)
                 continue;
             gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members,
                         gpi__type(o->dtype));
@@ -406,7 +503,7 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
         type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
                : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
                                                      : "GEMMEPI_T";
-        if (f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output)
+        if (f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output && i != e->beside->added)
             gpi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
         if (f->operands[i].used & GPI__BY_INDEX)
             gpi__append(e->out, "    Table<%s> b%d;\n", gpi__type(f->operands[i].dtype), i);
@@ -432,7 +529,7 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
     for (i = gpi__next_place(f, -1); i <= GPI__RESULT; i = gpi__next_place(f, i)) {
         const gpi__formula_operand *o = &f->operands[i];
         char name[16] = "d";
-        if (!o->output || !o->used)
+        if (!o->output || !o->used || i == e->beside->written)
             continue;
         if (i < GPI__RESULT)
             snprintf(name, sizeof name, "a%d", i);
@@ -463,32 +560,30 @@ static void gpi__emit_function(const gpi__emitter *e) {
     gpi__append(e->out, "}\n");
 }
 
-static gpi__emitter gpi__emitter_of(gpi__text *out, const gpi__formula *formula) {
+static gpi__emitter gpi__emitter_of(gpi__text *out, const gpi__formula *formula,
+                                    const gpi__emitted_beside *beside) {
     gpi__emitter e;
     e.out = out;
     e.formula = formula;
+    e.beside = beside;
+    e.apart = 0;
     e.is_whole = formula->accumulator == GEMMEPI_I32;
     return e;
 }
 
-/* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
-   activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(x, scale), which is what D stands for once it has stored x times the scale. FORMULA_ACTIVATE and FORMULA_DERIVE
-   may be defined otherwise. Appends to out, which counts on where there is no room. */
-static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
-    gpi__emitter e = gpi__emitter_of(out, formula);
+/* The code for a kernel of a product. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the
+   extents), formula.cuh, activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(x, scale), which is
+   what D stands for once it has stored x times the scale. Appends to out, which counts on where there is no room. */
+static void gpi__emit_formula_of_product(gpi__text *out, const gpi__formula *formula,
+                                         const gpi__emitted_beside *beside) {
+    gpi__emitter e = gpi__emitter_of(out, formula, beside);
     gpi__emit_table(&e);
-    gpi__append(
-        out,
-        "#ifndef FORMULA_ACTIVATE\n"
-        "#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
-        "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n"
-        "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n"
-        "#define FORMULA_GATE(name, x, gate, p) times_activation<name>(x, gate, p)\n"
-        "#define FORMULA_GRADIENT(name, dy, x, p) times_derivative<name>(dy, x, p)\n"
-        "#define FORMULA_GATE_GRADIENT(name, dy, gate, x, p) near_gate_gradient<name>(dy, x, gate, p, in.is_near, out.is_far)\n#endif\n"
-        "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n"
-        "#ifndef FORMULA_GATE_SUM\n#define FORMULA_GATE_SUM FORMULA_GATE\n#endif\n");
     gpi__emit_function(&e);
+}
+
+/* For any other kernel. */
+static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
+    gpi__emit_formula_of_product(out, formula, &gpi__nothing_beside);
 }
 
 #endif

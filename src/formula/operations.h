@@ -64,8 +64,8 @@
     X(UNIFORM, "uniform", 2, 2, 9, GPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL)                                       \
     X(STOCHASTIC, "stochastic", 2, 3, 9, 0, NULL, NULL, 0, 0, 36, "g", "0", "0") /* node.place: the output's dtype */         \
     X(LOOK_UP, "[]",      1, 1, 9, GPI__WHOLE_TOO, NULL, NULL, 0, 0, 10, "0", NULL, NULL) /* node.place: the table */         \
-    X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL)                               \
-    X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL)                                 \
+    X(ACTIVATE, "",       1, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL)                               \
+    X(DERIVE,  "d_",      1, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL)                                 \
     X(GATE,    "",        2, 2, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x times the activation of y; node.number: its parameter, in kernels `in.parameter` */ \
     X(GRADIENT, "",       2, 3, 9, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL) /* x, times the derivative at y, times z */ \
     X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \

@@ -578,7 +578,7 @@ template <int Activation, bool Backward, int N> __device__ inline void activate_
         x[i] = Backward ? dy[i] * (s[i] * fmaf(x[i] * s[i], slope * e[i], 1)) : x[i] * s[i];
 }
 // The activation of a sum of products; Gate: it is a gate's.
-template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A x, A parameter) {
+template <int Activation, bool Gate = false, class A> __device__ inline A activate_sum(A x, A parameter) {
     if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)
         return x * logistic_of_power(power_of_gate<Activation>(x));
     else if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && Activation == GELU_ERF)
@@ -588,7 +588,7 @@ template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A
 }
 
 // That of a sum and its bias, which are added and multiplied by SUM_SCALE at once: z is x times that.
-template <int Activation, bool Gate, class A> __device__ inline A activate_biased_sum(A sum, A bias, A parameter) {
+template <int Activation, bool Gate = false, class A> __device__ inline A activate_biased_sum(A sum, A bias, A parameter) {
     if constexpr (sizeof(A) == 4 && SUM_SCALE<Activation> != 0) {
         constexpr float scale = SUM_SCALE<Activation>;
         float z = fmaf(sum, scale, bias * scale), power = z * fmaf(z, -z, -4.9122296f);
@@ -661,6 +661,20 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return v * activate<Activation>(x, parameter);
 }
 
+// v times the activation of a gate, both sums of products; and of a sum and its bias.
+template <int Activation, class A> __device__ inline A gate_of_sum(A v, A x, A parameter) {
+    if constexpr (GATES_BY_SUMS<Activation>)
+        return v * activate_sum<Activation, true>(x, parameter);
+    else
+        return times_activation<Activation>(v, x, parameter);
+}
+template <int Activation, class A> __device__ inline A gate_of_biased_sum(A v, A sum, A bias, A parameter) {
+    if constexpr (GATES_BY_SUMS<Activation>)
+        return v * activate_biased_sum<Activation, true>(sum, bias, parameter);
+    else
+        return times_activation<Activation>(v, sum + bias, parameter);
+}
+
 // The activation where its derivative at x is made, too, whose exponential and reciprocal it shares.
 template <int Activation, class A> __device__ inline A activate_beside_derivative(A x, A parameter) {
     if constexpr (ENDS_TAILS<Activation>)
@@ -729,7 +743,8 @@ template <int Activation, class A> __device__ inline A gate_gradient(A dy, A val
 // That in a formula, whose `in` says whether no product is far, which the compiler knows: where one is, is_far becomes true, and the result
 // is none.
 template <int Activation, class A>
-__device__ inline A near_gate_gradient(A dy, A value, A gate, A parameter, bool is_near, bool &is_far) {
+__device__ inline A near_gate_gradient(A dy, A gate, A value, A parameter, bool is_near, bool &is_far) {
+    A out = is_near ? times_derivative<Activation>(dy * value, gate, parameter) : gate_gradient<Activation>(dy, value, gate, parameter);
     is_far |= is_near && is_far_product<Activation>(dy, value);
-    return is_near ? times_derivative<Activation>(dy * value, gate, parameter) : gate_gradient<Activation>(dy, value, gate, parameter);
+    return out;
 }

@@ -12,7 +12,7 @@
 // groups of 2 HALF_GROUP columns. The product has them (HALVES_IN 2), or the result (HALVES_OUT 2), or both.
 #pragma once
 #include "epilogue_column_sums.cuh"
-#include "epilogue_formula.cuh"
+#include "epilogue_arithmetic.cuh"
 #include "epilogue_found.cuh"
 #include "epilogue_fragment.cuh"
 #include "epilogue_inside.cuh"
@@ -37,9 +37,7 @@ __device__ inline bool takes_c(const gpi__epilogue_params &p, const Epilogue_sta
 __device__ inline Epilogue_state begin_epilogue(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long item,
                                                 long long column, int valid) {
     Epilogue_state state = {};
-#if GEMMEPI_FORMULA
     state.beside = beside;
-#endif
     state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);
     state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);
     if (GEMMEPI_SCALE_A == SCALE_TENSOR)
@@ -92,7 +90,7 @@ __device__ inline void load_residual(const gpi__epilogue_params &p, const Run_of
 }
 #endif
 
-// v as it goes into the formula: with its factors, C and flags' bias. column is that of the half.
+// v as it goes into the formula: with its factors, C and the bias. column is that of the half.
 __device__ inline void finish_product(const gpi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of, int half,
                                       long long item, long long row, long long column, int valid, Acc (&v)[RUN]) {
     Acc other[RUN];
@@ -104,7 +102,7 @@ __device__ inline void finish_product(const gpi__epilogue_params &p, const Epilo
         load<GEMMEPI_C_TYPE, HALVES_IN>(p.c, item, row, column, valid, other);
         add_product(SCALES_C ? product(state.beta, state.scale_c) : state.beta, other, v);
     }
-    if (ADDS_BIAS) { // half after half: fewer registers
+    if (GEMMEPI_ADDS_BIAS) { // half after half: fewer registers
         to_accs(of.bias[half], other);
         add_product(Acc(1), other, v);
     }

@@ -1,6 +1,6 @@
 // Sums of what the epilogue leaves over rows: BGRAD, and a formula's reductions of columns and of all.
 #pragma once
-#include "epilogue_formula.cuh"
+#include "epilogue_arithmetic.cuh"
 #include "epilogue_fragment.cuh"
 
 // BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.
@@ -29,18 +29,14 @@ __device__ inline void store_partials(const gpi__epilogue_params &p, long long p
 // >>SPREAD: COLUMN_LINES of sums, or of the largest numbers
 
 __device__ inline Acc join_in_line(int line, Acc x, Acc y) {
-#if GEMMEPI_FORMULA
     if (LARGEST_LINES >> line & 1)
         return larger_or_nan(x, y);
-#endif
     return x + y;
 }
 // To which nothing need be added.
 __device__ inline Acc nothing_in_line(int line) {
-#if GEMMEPI_FORMULA
     if (LARGEST_LINES >> line & 1)
         return below_all<Acc>();
-#endif
     return Acc(-0.0);
 }
 
@@ -83,11 +79,7 @@ template <bool AtOnce> struct Column_sums {
 
     // one row of this lane's; beyond m v may be anything
     __device__ inline void add(const Acc (&v)[HALVES][RUN], Epilogue_state &state, bool exists) {
-#if GEMMEPI_FORMULA
-        const Acc(*values)[RUN] = state.of_columns.lines();
-#else
-        const Acc(*values)[RUN] = v;
-#endif
+        const Acc(*values)[RUN] = HAS_BGRAD ? v : state.of_columns.lines();
         if (exists)
 #pragma unroll
             for (int i = 0; i < LINES * RUN; i++)
@@ -116,7 +108,6 @@ template <bool AtOnce> struct Column_sums {
 
 // >>to memory: by a warp, what each lane has of its column of 32, `first` on, of some rows whose number among those of all items `rows` is
 
-#if GEMMEPI_FORMULA
 // A formula's output: a state of each column or, of all, of 32 columns.
 template <int Place, int Kind, int Members, int Reduction>
 __device__ inline void store_column_states(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first,
@@ -148,20 +139,13 @@ __device__ inline void store_column_states(const gpi__epilogue_params &p, const 
         store_column_states<place_, kind::kind_, members, reduction::reduction_>(p, beside, rows, first, sums);
 __device__ inline void store_column_sums(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first,
                                          const Acc (&sums)[Column_sums<true>::LINES]) {
-    if constexpr (ADDS_COLUMNS) {
-        FORMULA_OUTPUTS(STORE_COLUMN_STATES)
-    }
-}
-#else
-__device__ inline void store_column_sums(const gpi__epilogue_params &p, const gpi__formula_place *, long long rows, int first,
-                                         const Acc (&sums)[Column_sums<true>::LINES]) {
     int column = first + Column_sums<true>::column();
 #pragma unroll
-    for (int half = 0; half < HALVES_OUT; half++)
-        if (ADDS_COLUMNS && column < (int)p.n)
+    for (int half = 0; half < (HAS_BGRAD ? HALVES_OUT : 0); half++)
+        if (column < (int)p.n)
             ((Acc *)p.partials)[(rows * HALVES_OUT + half) * p.n + column] = sums[half];
+    FORMULA_OUTPUTS(STORE_COLUMN_STATES)
 }
-#endif
 template <bool AtOnce>
 __device__ inline void Column_sums<AtOnce>::store(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first) const {
     Acc sums[LINES];

@@ -1,20 +1,21 @@
-// The formula of an epilogue on a run: a user's, which formula/emit.h has written into the prologue, or that of flags (epilogue_formula.cuh).
-// Operands that come as bias, aux and residual do come ahead of the run; all others of a user's formula from memory, straight to registers.
+// The formula of an epilogue on a run, which formula/emit.h has written into the prologue: a user's, or that of flags.
+// Operands that come as bias, aux and residual do come ahead of the run; all others, which a user's formula alone has, from memory, straight
+// to registers.
 //
-// Of a user's formula the prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for
-// none: GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL, and GEMMEPI_WRITTEN, that of the output which leaves as AUX does;
+// Besides what formula/emit.h wants the prologue defines the numbers of the operands in those places, -1 for none: GEMMEPI_IN_BIAS,
+// GEMMEPI_IN_AUX, GEMMEPI_IN_RESIDUAL and GEMMEPI_IN_FACTOR, of rows, and GEMMEPI_WRITTEN, that of the output which leaves as AUX does.
+// GEMMEPI_ADDS_BIAS: v comes with the bias, which the formula does not read then; GEMMEPI_WRITES_VALUE: that output is v as it comes. Of a
+// user's formula
 // GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
 // GEMMEPI_INSIDE_REDUCES, 1 where it has reductions of rows; GEMMEPI_STATE_COLUMNS, 32 or 64, columns of their states, which exist all
 // or none where GEMMEPI_INSIDE_WHOLE is 1;
 // GEMMEPI_IN_DEPTH, the place whose number is depth, where it is read.
 #pragma once
-#include "epilogue_formula.cuh"
+#include "epilogue_arithmetic.cuh"
 #include "epilogue_fragment.cuh"
+#include "epilogue_mask.cuh"
 #include "epilogue_staging.cuh"
-
-#if GEMMEPI_FORMULA
 #include "formula.cuh"
-#endif
 
 // Where a run stands; column is that of its first half.
 struct Run_of_formula {
@@ -36,17 +37,25 @@ __device__ inline Read<GEMMEPI_RESIDUAL_TYPE> read_residual(const gpi__epilogue_
                                                 valid_of_half<Members>(at.valid, member));
 }
 
-// Of a member; where the epilogue has no such operand, anything.
+// Whether an operand comes as one of those.
+__device__ constexpr bool is_in_place(int place) {
+    return place == GEMMEPI_IN_BIAS || place == GEMMEPI_IN_AUX || place == GEMMEPI_IN_RESIDUAL || place == GEMMEPI_IN_FACTOR;
+}
+// Of a member.
 template <int Place, int Members>
 __device__ inline void load_in_place(const gpi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of, const Saved &saved,
                                      const Run_of_formula &at, int member, Acc (&x)[RUN]) {
     Acc factor = 1, of_row = 0;
     if constexpr (Place == GEMMEPI_IN_BIAS) {
         to_accs(of.bias[member], x);
+    } else if constexpr (Place == GEMMEPI_IN_AUX && AUX_IS_MASK) {
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            x[i] = Acc(saved.mask >> place(i) & 1);
     } else if constexpr (Place == GEMMEPI_IN_AUX) {
         to_accs(saved.runs[member], x);
         factor = state.scale_aux;
-    } else if constexpr (Place == GEMMEPI_IN_RESIDUAL && HAS_RESIDUAL) {
+    } else if constexpr (Place == GEMMEPI_IN_RESIDUAL) {
 #if GEMMEPI_BRINGS
         to_accs(saved.residual[member], x);
 #else
@@ -57,7 +66,7 @@ __device__ inline void load_in_place(const gpi__epilogue_params &p, const Epilog
 #endif
         factor = state.scale_residual;
     } else {
-        if (GEMMEPI_ROW_FACTOR && at.valid > 0)
+        if (at.valid > 0)
             of_row = (Acc)p.row_factor.data[at.item * p.row_factor.stride + at.row];
         take_for_all(of_row, x);
     }
@@ -82,7 +91,6 @@ __device__ inline void store_written(const gpi__epilogue_params &p, Epilogue_sta
                                                                         at.column, at.valid, x);
 }
 
-#if GEMMEPI_FORMULA
 // >>all others
 
 // From `from` on, as many as there are, or one for all.
@@ -128,14 +136,15 @@ __device__ inline Taken<Type> load_of_row(const gpi__formula_place *beside, long
 }
 
 // HOLDS: those of a row, ahead of its runs.
-template <int Place, int Periods, class Type, int Kind>
-__device__ inline void hold(const gpi__formula_place *beside, long long item, long long row, bool exists, Held<Type, Kind> &held) {
-    if constexpr (Kind == kind::SCALAR || Kind == kind::PER_ROW)
+template <int Place, int Kind, int Periods, class Type>
+__device__ inline void hold(const gpi__formula_place *beside, long long item, long long row, bool exists, Held<Type, is_of_row(Place, Kind)> &held) {
+    if constexpr (is_of_row(Place, Kind))
         held.at = load_of_row<Place, Kind, Periods, Type>(beside, item, row, exists);
 }
-#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);
+#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, kind::kind_, periods, type>(beside, item, row, exists, held.name);
 __device__ inline Held_operands hold_operands(const gpi__formula_place *beside, long long item, long long row, bool exists) {
     Held_operands held;
+    (void)beside, (void)item, (void)row, (void)exists;
     FORMULA_INPUTS(INSIDE_HOLD)
     return held;
 }
@@ -144,7 +153,7 @@ __device__ inline Held_operands hold_operands(const gpi__formula_place *beside, 
 template <int Place, int Kind, int Members, int Periods, class Type>
 __device__ inline void prefetch_operand(const gpi__epilogue_params &p, const gpi__formula_place *beside, const Run_of_formula &at, int columns) {
     constexpr bool is_loaded = (Place == GEMMEPI_IN_RESIDUAL && LOADS_RESIDUAL) || (Place == GEMMEPI_IN_AUX && LOADS_AUX);
-    if constexpr (Kind == kind::FULL && !is_loaded) {
+    if constexpr (GEMMEPI_HAS_PLACES && Kind == kind::FULL && !is_loaded) {
         const gpi__formula_place &from = beside[Place];
         const Type *line = (const Type *)from.data + at.item * from.stride + within<(Periods & 1) != 0>(at.row, from.row_period) * from.ld;
         int lines = (columns * (int)sizeof(Type) + 127) / 128, per_line = 128 / (int)sizeof(Type);
@@ -170,9 +179,12 @@ __device__ inline void prefetch_operands(const gpi__epilogue_params &p, const gp
 // A run of an operand, as it comes from memory.
 template <int Place, int Kind, int Members, int Periods, class Type>
 __device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
-                                    const Saved &saved, const Run_of_formula &at, int member, const Held<Type, Kind> &held,
+                                    const Saved &saved, const Run_of_formula &at, int member, const Held<Type, is_of_row(Place, Kind)> &held,
                                     Taken<Type> (&x)[RUN]) {
-    if constexpr (Kind == kind::SCALAR || Kind == kind::PER_ROW) {
+    if constexpr (is_in_place(Place)) {
+        load_in_place<Place, Members>(p, state, of, saved, at, member, x);
+        return;
+    } else if constexpr (is_of_row(Place, Kind)) {
         if constexpr (HOLDS)
             take_for_all(held.at, x);
         else
@@ -181,9 +193,7 @@ __device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogu
     }
     const gpi__formula_place &from = state.beside[Place];
     const Type *data = (const Type *)from.data + at.item * from.stride;
-    if constexpr (Place == GEMMEPI_IN_BIAS || Place == GEMMEPI_IN_AUX || Place == GEMMEPI_IN_RESIDUAL) {
-        load_in_place<Place, Members>(p, state, of, saved, at, member, x);
-    } else if constexpr (Kind == kind::NUMBER) {
+    if constexpr (Kind == kind::NUMBER) {
         take_for_all(from_acc<Acc>(from.number), x);
     } else if constexpr (Kind == kind::BLOCKED) {
         const Type *line = data + through<(Periods & 1) != 0>(at.row, from.row_period) * from.ld;
@@ -399,13 +409,6 @@ __device__ inline void finish_output(const gpi__epilogue_params &p, Epilogue_sta
     regroup<false>(x.runs.name);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
     finish_output<place_, members, type, reduction::reduction_>(p, state, run, x.outputs.name, state.kept_parts.name);
-#else
-constexpr bool HAS_TABLES = false;
-struct Drawn_runs {};
-#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
-    for (int member = 0; member < members; member++)             \
-        load_in_place<place_, members>(p, state, of, saved, run, member, x.runs.name[member]);
-#endif
 
 // >>a run
 
@@ -424,8 +427,6 @@ struct Numbers_of_run {
     Drawn_runs drawn;
     Output_runs outputs;
     Acc v[HALVES][RUN];
-    Acc parameter; // of flags' activation,
-    u32 mask;      // and RELU's bits
 };
 
 // The i-th of a run, whose numbers are the at-th. FORMULA_VALUE members of v go in, FORMULA_RESULT of D come out. Near: false where a
@@ -479,11 +480,10 @@ __device__ inline bool compute_element(const gpi__epilogue_params &p, const Epil
     in.scale_d = SCALES_D ? state.scale_d : Acc(1);
 #endif
 #if FORMULA_WAVES
-    in.is_near = Near;
+    in.is_near = Near && (SPREAD || FORMULA_WAVES & 1); // elsewhere registers are too few for gates' gradients
 #endif
-#if !GEMMEPI_FORMULA
-    in.parameter = x.parameter;
-    in.is_kept = x.mask >> place(i) & 1;
+#if FORMULA_PARAMETER
+    in.parameter = (Acc)p.parameter;
 #endif
     formula(in, out);
 #if FORMULA_RESULT
@@ -538,24 +538,19 @@ __device__ inline void compute_run(const gpi__epilogue_params &p, const Epilogue
     }
 }
 
-// v: what the product left, with its factors and C.
+// v: what the product left, with its factors and C, and, if the kernel adds it, the bias.
 __device__ inline void apply_formula(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                      const Saved &saved, const Run_of_formula &run, Acc (&v)[HALVES][RUN]) {
     Numbers_of_run x;
     memcpy(x.v, v, sizeof x.v);
-    x.parameter = (Acc)p.parameter;
-    x.mask = saved.mask;
     FORMULA_INPUTS(INSIDE_LOAD)
-#if GEMMEPI_FORMULA
     Formula_in in;
     constexpr int at = 0; // of any element, what is the same for all
     (void)in, (void)at;   // there may be none
     FORMULA_INPUTS(INSIDE_TAKE)
     draw(p, run, in, x.drawn);
-#else
-    if constexpr (WRITES_AUX) // before the rest is computed, which takes its registers
+    if constexpr (GEMMEPI_WRITES_VALUE) // before the rest is computed, which takes its registers
         store_written(p, state, run, v);
-#endif
     compute_run(p, state, run, x);
     FORMULA_OUTPUTS(INSIDE_STORE)
     memcpy(v, x.v, sizeof x.v);

@@ -3,6 +3,8 @@
 #include "types.cuh"
 #include "activation.cuh"
 #include "amax.cuh"
+#include "formula_kinds.cuh"
+#include "formula_reduce.cuh"
 #include "found_scale.cuh"
 #include "params.h"
 
@@ -21,6 +23,28 @@
 #define GEMMEPI_SCALES       0 // which others have a scale: bits 1 C, 2 D, 4 AUX, 8 RESIDUAL
 #define GEMMEPI_AMAX         0 // what is left in amax: bits 1 D, 2 AUX
 #define GEMMEPI_STORES_D     1 // 0: only sums are wanted
+#define GEMMEPI_IN_BIAS      -1 // for epilogue_inside.cuh, and what formula/emit.h writes of D = v
+#define GEMMEPI_IN_AUX       -1
+#define GEMMEPI_IN_RESIDUAL  -1
+#define GEMMEPI_IN_FACTOR    -1
+#define GEMMEPI_WRITTEN      -1
+#define GEMMEPI_WRITES_VALUE 0
+#define GEMMEPI_ADDS_BIAS    0
+#define GEMMEPI_T            float
+#define GEMMEPI_INDEX        int
+#define FORMULA_MEMBERS      1
+#define FORMULA_VALUE        1
+#define FORMULA_RESULT       1
+#define FORMULA_EXCHANGED    0
+#define FORMULA_INPUTS(X)
+#define FORMULA_OUTPUTS(X)
+#define FORMULA_UNIFORMS(X)
+#define FORMULA_TABLES(X)
+struct Formula_in { float v[1]; };
+struct Formula_out { float d[1]; };
+__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {
+    out.d[0] = in.v[0];
+}
 #endif
 #ifndef GEMMEPI_APPLIED
 #define GEMMEPI_APPLIED 0 // 1: alpha is 1 and there is no C, known beforehand
@@ -31,8 +55,12 @@
 #ifndef GEMMEPI_WHOLE
 #define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all
 #endif
-#ifndef GEMMEPI_FORMULA
-#define GEMMEPI_FORMULA 0 // 1: the prologue has a formula, for epilogue_inside.cuh; else flags say it
+#ifndef GEMMEPI_HAS_PLACES
+#define GEMMEPI_HAS_PLACES 0 // 1: the formula is the caller's, whose operands the launch parameters have as places; else flags say it
+#define GEMMEPI_INSIDE_SCALED 0
+#define GEMMEPI_INSIDE_REDUCES 0
+#define GEMMEPI_INSIDE_WHOLE 0
+#define GEMMEPI_STATE_COLUMNS 32
 #define GEMMEPI_FORMULA_ROLLS 0 // the kernel for Hopper has one copy of it for all columns: 1, or for all of a tile: 2
 #define GEMMEPI_FORMULA_LACKS 0 // 1: no registers are left for anything ahead
 #endif
@@ -44,9 +72,6 @@
 #endif
 #ifndef GEMMEPI_INTERLEAVED
 #define GEMMEPI_INTERLEAVED 0 // 1: halves are every second column, of groups of 64 in memory: HALF_GROUP is 32
-#endif
-#ifndef GEMMEPI_ROW_FACTOR
-#define GEMMEPI_ROW_FACTOR 0 // 1: D is multiplied by a factor of its row ahead of the residual
 #endif
 #ifndef GEMMEPI_FINDS
 #define GEMMEPI_FINDS 0 // 1: D's scales are found, one for each row and 128 columns, and written where scale_d lies
@@ -126,20 +151,22 @@ constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
 typedef decltype(magnitude(Acc())) Magnitude;
 
 // A formula's operands, of the launch parameters.
-#if GEMMEPI_FORMULA
+#if GEMMEPI_HAS_PLACES
 #define PLACES_OF(params) (params).places
-#include "formula_kinds.cuh"
-#include "formula_reduce.cuh"
-
+#else
+#define PLACES_OF(params) nullptr
+#endif
 template <class Type> using Taken = decltype(taken_as<Type, Acc>());
 
 // Operands that do not change along columns, of a row: for four rows no more than 12 registers, else each run loads them.
-template <class Type, int Kind> struct Held {};
-template <class Type> struct Held<Type, kind::SCALAR> { Taken<Type> at; };
-template <class Type> struct Held<Type, kind::PER_ROW> { Taken<Type> at; };
-#define HELD_OPERAND(place_, name, kind_, members, type, periods) Held<type, kind::kind_> name;
+__device__ constexpr bool is_of_row(int place, int kind) {
+    return place != GEMMEPI_IN_FACTOR && (kind == kind::SCALAR || kind == kind::PER_ROW);
+}
+template <class Type, bool Is_of_row> struct Held {};
+template <class Type> struct Held<Type, true> { Taken<Type> at; };
+#define HELD_OPERAND(place_, name, kind_, members, type, periods) Held<type, is_of_row(place_, kind::kind_)> name;
 #define HELD_WORDS(place_, name, kind_, members, type, periods) \
-    +(int)sizeof(Taken<type>) / 4 * (kind::kind_ == kind::SCALAR ? 1 : kind::kind_ == kind::PER_ROW ? 4 : 0)
+    +(int)sizeof(Taken<type>) / 4 * (!is_of_row(place_, kind::kind_) ? 0 : kind::kind_ == kind::SCALAR ? 1 : 4)
 constexpr bool HOLDS = GEMMEPI_HOLDS && 0 FORMULA_INPUTS(HELD_WORDS) <= 12;
 struct Held_operands {
     FORMULA_INPUTS(HELD_OPERAND)
@@ -168,14 +195,9 @@ template <> struct Kept_parts<reduction::none> {};
 struct Kept_outputs {
     FORMULA_OUTPUTS(KEPT_PARTS)
 };
-#else
-#define PLACES_OF(params) nullptr
-template <class Type> using Taken = Type;
-#endif
 
 // >>lines of column sums: what an epilogue adds up over rows, BGRAD's, of each half of D, or a formula's reductions of columns and of all, of
 // each member of each; of a formula some are largest numbers instead
-#if GEMMEPI_FORMULA
 #define COLUMN_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) +(is_of_columns(reduction::reduction_) ? members : 0)
 #define COLUMN_LINES_AHEAD(place_, name, kind_, members, type, reduction_, accumulates) \
     +(is_of_columns(reduction::reduction_) && place_ < place ? members : 0)
@@ -184,12 +206,8 @@ template <class Type> using Taken = Type;
 __device__ constexpr int first_line(int place) { // of an output
     return 0 * place FORMULA_OUTPUTS(COLUMN_LINES_AHEAD);
 }
-constexpr int COLUMN_LINES = 0 FORMULA_OUTPUTS(COLUMN_LINES_OF);
+constexpr int COLUMN_LINES = HAS_BGRAD ? HALVES_OUT : 0 FORMULA_OUTPUTS(COLUMN_LINES_OF);
 constexpr u32 LARGEST_LINES = 0 FORMULA_OUTPUTS(LARGEST_LINES_OF);
-#else
-constexpr int COLUMN_LINES = HAS_BGRAD ? HALVES_OUT : 0;
-constexpr u32 LARGEST_LINES = 0;
-#endif
 constexpr bool ADDS_COLUMNS = COLUMN_LINES > 0;
 // Of a run, as the formula leaves them.
 template <int Lines> struct Column_values {
@@ -206,12 +224,10 @@ template <> struct Column_values<0> {
 
 // What a thread keeps from run to run: its runs are of one item and of the same columns.
 struct Epilogue_state {
-#if GEMMEPI_FORMULA // a member that nobody reads gives some kernels other registers
     const gpi__formula_place *beside;
     Kept_outputs kept_parts;
     Held_operands held; // HOLDS: of the run at hand
-    Column_values<COLUMN_LINES> of_columns; // likewise
-#endif
+    Column_values<HAS_BGRAD ? 0 : COLUMN_LINES> of_columns; // likewise
     Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's
     Acc scale_c, scale_d, scale_aux, scale_residual;
     Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns

@@ -1,6 +1,6 @@
 // Runs by way of shared memory, which the kernel stores or has brought.
 #pragma once
-#include "epilogue_formula.cuh"
+#include "epilogue_arithmetic.cuh"
 #include "epilogue_fragment.cuh"
 
 // STAGED: eight rows and 32 columns of 16 bits to shared memory, by a warp. `to`: lane i's is the place of row i % 8,

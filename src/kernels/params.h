@@ -43,7 +43,7 @@ typedef struct gpi__formula_place {
 
 /* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
 #define GPI__INSIDE_PLACES 12
-#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
+#if !defined(__CUDACC_RTC__) || GEMMEPI_HAS_PLACES || GEMMEPI_GROUPED
 #define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];
 #else
 #define GPI__PLACES

@@ -1,7 +1,7 @@
 // One pass over a finished product, behind the launch or launches that leave it. A thread takes the same eight columns of
 // row_steps rows: side by side, or in stretches where lines begin anywhere, so that what a warp asks for at a time is side by side.
 // With BGRAD a block also leaves the sums of its columns, for reduce.cu to finish.
-#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)
+#define GEMMEPI_BRINGS 1
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_PRODUCT_TYPE

@@ -14,7 +14,9 @@ enum {
     GPI__OF_INTEGERS = 1, /* whole numbers stay whole, so that a result in I32 may have it */
     GPI__SAVES_MASK = 2,  /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
     GPI__HAS_FORM_OF_LONG_SUMS = 4, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
-    GPI__IS_WIDE_IN_SUMS = 8        /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
+    GPI__IS_WIDE_IN_SUMS = 8,       /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
+    GPI__JOINS_BIAS =
+        16 /* where results are short it adds a sum and its bias as it multiplies them: SUM_SCALE of activation.cuh */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -32,7 +34,7 @@ typedef struct gpi__activation_row {
 static const gpi__activation_row gpi__activations[] = {
     {GPI__ACTIVATION(NONE),         0,     0, GPI__OF_INTEGERS},
     {GPI__ACTIVATION(RELU),         0,     0, GPI__OF_INTEGERS | GPI__SAVES_MASK},
-    {GPI__ACTIVATION(GELU_TANH),    0,    14, GPI__IS_WIDE_IN_SUMS},
+    {GPI__ACTIVATION(GELU_TANH),    0,    14, GPI__IS_WIDE_IN_SUMS | GPI__JOINS_BIAS},
     {GPI__ACTIVATION(GELU_ERF),     0,    24, GPI__HAS_FORM_OF_LONG_SUMS},
     {GPI__ACTIVATION(SILU),         0,    14, 0},
     {GPI__ACTIVATION(SIGMOID),      0,    14, 0},

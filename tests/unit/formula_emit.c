@@ -78,6 +78,24 @@ static const char *const joined_formulas[] = {
     "d = r * u * d_squared_relu(v)",
 };
 
+/* These are emitted for a kernel of a product, which adds the bias b, and stores o, if that is v as it comes. */
+static const char *const product_formulas[] = {
+    "d = gelu_tanh(v + b)",           "d = left(v + b) * gelu_tanh(right(v + b))",
+    "d = silu(v + b) * u; o = v + b", "d = v * r; o = v",
+    "d = gelu_tanh(v + b) * (v + b)", "d = r * b + (v + b)",
+};
+static const int is_added[] = {
+    0, 0, 1,
+    0, 1, 0}; /* gelu_tanh adds it, or nobody beforehand; where results are not short the kernel does */
+
+static int operand_called(const gpi__formula *f, const char *name) {
+    int i;
+    for (i = 0; i < f->operand_count; i++)
+        if (strcmp(f->names + f->operands[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
 /* The parameter of what was joined, which is no argument then. */
 static double join_activations(const gpi__formula *f) {
     gpi__node *nodes = (gpi__node *)(uintptr_t)f->nodes, *n, *x, *y;
@@ -105,11 +123,12 @@ static double join_activations(const gpi__formula *f) {
 }
 
 /* Of one formula: its code, and a function that gives it what it reads and takes what comes out. */
-static void write_formula(FILE *file, const gpi__formula *f, int number, const char *type, double parameter) {
+static void write_formula(FILE *file, const gpi__formula *f, int number, const char *type, double parameter,
+                          const gpi__emitted_beside *beside) {
     static char code[1 << 16];
     gpi__text text = gpi__text_in(code, sizeof code);
     int i, member;
-    gpi__emit_formula(&text, f);
+    gpi__emit_formula_of_product(&text, f, beside);
     CHECK(!gpi__text_is_cut(&text), "the code has %d characters", (int)text.length);
     fprintf(file, "namespace f%d {\n%s", number, code);
     fprintf(
@@ -124,7 +143,9 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
         for (member = 0;
              member < f->operands[i].members && f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output;
              member++)
-            if (f->operands[i].dtype == GEMMEPI_I32 || f->operands[i].dtype == GEMMEPI_I64)
+            if (i == beside->added)
+                fprintf(file, "    in.v[%d] += (%s)a[%d];\n", member, type, GPI__MOST_PARTS * i + member);
+            else if (f->operands[i].dtype == GEMMEPI_I32 || f->operands[i].dtype == GEMMEPI_I64)
                 fprintf(file, "    in.a%d[%d] = whole[%d];\n", i, member, GPI__MOST_PARTS * i + member);
             else
                 fprintf(file, "    in.a%d[%d] = (%s)a[%d];\n", i, member, type, GPI__MOST_PARTS * i + member);
@@ -147,7 +168,9 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
     for (i = 0; i <= GPI__RESULT; i++)
         for (member = 0; f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
              member++)
-            if (i == GPI__RESULT)
+            if (i == beside->written)
+                fprintf(file, "    to[%d] = in.v[%d];\n", GPI__MOST_PARTS * i + member, member);
+            else if (i == GPI__RESULT)
                 fprintf(file, "    to[%d] = out.d[%d];\n", GPI__MOST_PARTS * i + member, member);
             else
                 fprintf(file, "    to[%d] = out.a%d[%d];\n", GPI__MOST_PARTS * i + member, i, member);
@@ -199,8 +222,9 @@ static int within(double got, estimate want, int is_f32) {
 
 static long held; /* outputs that a finite bound holds */
 
-static void check_formula(const char *text, const gpi__formula *f, run_function *run, double *off,
-                          int is_f32) {
+/* of_v: by how much of itself v may be off */
+static void check_formula(const char *text, const gpi__formula *f, run_function *run, double *off, int is_f32,
+                          double of_v) {
     static data d;
     estimate *values = (estimate *)malloc(sizeof *values * (size_t)(f->parts * (f->node_count + 1)));
     double v[GPI__MOST_PARTS], a[GPI__MOST_PARTS * GPI__FORMULA_OPERANDS];
@@ -231,7 +255,8 @@ static void check_formula(const char *text, const gpi__formula *f, run_function 
                 for (i = 0; i < GPI__INDICES; i++)
                     index[i] = unit.indices[i];
                 for (i = 0; i < GPI__MOST_PARTS; i++)
-                    v[i] = unit.value[i].value, column[i] = unit.column[i];
+                    v[i] = unit.value[i].value, column[i] = unit.column[i],
+                    unit.value[i].bound = of_v * fabs(v[i]);
                 evaluate_bounded(f, &unit, values);
                 run(v, a, whole, index, column, tables, to);
                 for (i = 0; i <= GPI__RESULT; i++)
@@ -296,7 +321,8 @@ static void code_computes_what_the_host_says(const kind *k) {
     char name[128];
     gpi__node *nodes;
     size_t size;
-    int i, first_joined, count = 0, is_whole = k->accumulator == GEMMEPI_I32;
+    gpi__emitted_beside beside;
+    int i, first_joined, first_of_product, count = 0, is_whole = k->accumulator == GEMMEPI_I32;
     FILE *file;
     void *library;
     double *off;
@@ -316,6 +342,9 @@ static void code_computes_what_the_host_says(const kind *k) {
     first_joined = count;
     for (i = 0; i < (int)GPI__COUNT(joined_formulas) && !is_whole; i++)
         texts[count++] = joined_formulas[i];
+    first_of_product = count;
+    for (i = 0; i < (int)GPI__COUNT(product_formulas) && !is_whole; i++)
+        texts[count++] = product_formulas[i];
     for (i = 0; i < count; i++) {
         formulas[i] = parsed(texts[i], k->accumulator, k->d);
         CHECK(formulas[i] != NULL, "%s: %s", texts[i], gemmepi_last_error());
@@ -327,7 +356,18 @@ static void code_computes_what_the_host_says(const kind *k) {
         size = (size_t)formulas[i]->node_count * sizeof *nodes;
         nodes = (gpi__node *)malloc(size);
         memcpy(nodes, formulas[i]->nodes, size);
-        write_formula(file, formulas[i], i, k->type, i < first_joined ? 0 : join_activations(formulas[i]));
+        beside = gpi__nothing_beside;
+        if (i >= first_of_product) {
+            const gpi__formula *f = formulas[i];
+            int which = i - first_of_product;
+            beside = gpi__beside_product(f, operand_called(f, "b"), operand_called(f, "o"), 1);
+            CHECK((beside.added >= 0) == (is_added[which] || (which < 2 && k->d != GEMMEPI_BF16)),
+                  "%s: %d is added", texts[i], beside.added);
+            CHECK((beside.written >= 0) == (strstr(texts[i], "; o = v") != NULL), "%s: %d is written",
+                  texts[i], beside.written);
+        }
+        write_formula(file, formulas[i], i, k->type,
+                      i >= first_joined && i < first_of_product ? join_activations(formulas[i]) : 0, &beside);
         memcpy((void *)(uintptr_t)formulas[i]->nodes, nodes, size);
         free(nodes);
     }
@@ -346,7 +386,8 @@ static void code_computes_what_the_host_says(const kind *k) {
         *(void **)(void *)&run = dlsym(library, name);
         CHECK(run && off, "%s", name);
         if (run && off)
-            check_formula(texts[i], formulas[i], run, off, k->accumulator == GEMMEPI_F32);
+            check_formula(texts[i], formulas[i], run, off, k->accumulator == GEMMEPI_F32,
+                          i < first_of_product || k->exact ? 0 : 4 * 0x1p-24); /* a product is off by more */
         freed(formulas[i]);
     }
     CHECK(held > 500L * count / 10, "%ld outputs were held to a bound", held);

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #define EPILOGUE                                                                                      \
-    "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_formula.cuh", "epilogue_fragment.cuh",       \
+    "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_arithmetic.cuh", "epilogue_fragment.cuh",    \
         "epilogue_found.cuh", "found_scale.cuh", "epilogue_staging.cuh", "epilogue_mask.cuh",         \
         "epilogue_column_sums.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h", \
         "epilogue_inside.cuh", "formula.cuh", "formula_kinds.cuh", "formula_reduce.cuh", "trig.cuh"

@@ -51,7 +51,7 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
         Of_columns of[BOX_GROUPS];
-        Column_sums<(GEMMEPI_FORMULA || ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers
+        Column_sums<(!HAS_BGRAD || ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers
         int box_column = column + box * GROUP, box_left = (int)p.n - box_column;
         int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;
 #pragma unroll
@@ -83,10 +83,8 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
             }
             if (KEEPS_MASK)
                 store_kept_masks(p, state, item, row + i * 16, box_column, BOX_GROUPS);
-#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES
-            static_assert(BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
+            static_assert(!GEMMEPI_INSIDE_REDUCES || BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
             store_kept_states(p, state, item, row + i * 16, box_column, BOX_GROUPS);
-#endif
             if (STAGED)
                 copy_rows(p, {item, row + i * 16, box_column, (int)p.m - row - i * 16, box_left}, staged);
         }

@@ -19,9 +19,7 @@ struct Sums_of_box {
 };
 // Of a formula's operands, of the two rows of a strip that a lane has.
 struct Held_of_strip {
-#if GEMMEPI_FORMULA
     Held_operands at[2];
-#endif
 };
 struct Box {
     const Tile &tile;
@@ -111,9 +109,7 @@ __device__ inline void finish_run(const gpi__sm90_params &params, const Finisher
     for (int i = 0; i < INPUTS - INPUT_AUX; i++)
         state.loaded_residual[i] = input_at<HALVES_OUT>(finisher.buffers, INPUT_AUX, i, at.half, at.g);
     state.mask_place = at.half + 2 * at.g;
-#if GEMMEPI_FORMULA
     state.held = box.held.at[at.half];
-#endif
     load_saved_run(params, finisher, box, at, saved);
     epilogue(p, state, box.columns[at.g], saved, box.tile.item, at.row, at.column, at.valid, v);
     if (!FINDS)
@@ -144,12 +140,10 @@ __device__ inline void finish_runs(const gpi__sm90_params &params, const Finishe
 // What the epilogue reads of a box: by TMA, or to the cache.
 __device__ inline void ask_for_box(const gpi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group) {
     ask_for_inputs(params, finisher.buffers, tile, row, group);
-#if GEMMEPI_FORMULA
     int mine = row + (int)threadIdx.x % 16;
     bool exists = mine < end_of_rows(params, tile);
     prefetch_operands(params.epilogue, PLACES_OF(params),
                       {tile.item, row_in_memory(params, mine, exists), tile.n * TILE_COLUMNS + group * GROUP, exists}, BOX_COLUMNS);
-#endif
 }
 __device__ inline void finish_box(const gpi__sm90_params &params, const Finisher &finisher, const Box &box,
                                   Box_sums &column_sums, Found_vectors &found) {
@@ -162,10 +156,8 @@ __device__ inline void finish_box(const gpi__sm90_params &params, const Finisher
     if (KEEPS_MASK)
         store_kept_masks(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP,
                          BOX_GROUPS);
-#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES
-    static_assert(BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
+    static_assert(!GEMMEPI_INSIDE_REDUCES || BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
     store_kept_states(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP, BOX_GROUPS);
-#endif
     if (HAS_OUTPUTS)
         end_outputs(params, finisher.buffers, box.tile.n * TILE_COLUMNS + box.group * GROUP, box.row, box.tile);
     finisher.buffers.taken++;

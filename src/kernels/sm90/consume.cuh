@@ -17,14 +17,12 @@ struct Rows {
 // row: the warp's first
 __device__ inline Held_of_strip hold_strip(const gpi__sm90_params &p, const Tile &tile, int row) {
     Held_of_strip held;
-#if GEMMEPI_FORMULA
 #pragma unroll
     for (int half = 0; half < (HOLDS ? 2 : 0); half++, row += 8) {
         int mine = row + row_of_lane();
         bool exists = mine < end_of_rows(p, tile);
         held.at[half] = hold_operands(PLACES_OF(p), tile.item, row_in_memory(p, mine, exists), exists);
     }
-#endif
     return held;
 }
 

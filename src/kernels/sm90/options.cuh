@@ -119,7 +119,7 @@ constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI
 // where ptxas would lack a register without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for
 // ELU and gates made anew behind a bias; beside sums of columns for a factor of rows; for an exact activation whose results of 32 bits are
 // copied in words, and SIGMOID's in any case.
-constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_ROW_FACTOR ||
+constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_IN_FACTOR >= 0 ||
                                        (ACTIVATION == ELU && COMPILER >= 1300)
                                  : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && (ACTIVATION == ELU || (GATED && UPSTREAM))) ||
                                        BOX_GROUPS == 1 && ((GATED && BACKWARD) || (GROUPED && WRITES_AUX) ||

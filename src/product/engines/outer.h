@@ -130,7 +130,7 @@ static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__prob
     gpi__outer *outer = (gpi__outer *)built;
     const gpi__outer_shape *shape = &gpi__outer_shapes[candidate->shape];
     int threads = shape->tile_m * (shape->tile_n / gpi__halves_in(problem) / GPI__RUN);
-    char prologue[1536];
+    char prologue[2048];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     memset(outer, 0, sizeof *outer);

@@ -330,7 +330,7 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
                                            gpi__sm80 *sm80) {
     int dtype = problem->views[GPI__A].dtype;
     gemmepi_status status;
-    char prologue[1536], words[160];
+    char prologue[2048], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__append_sm80_defines(&text, problem, sm80);
     gpi__name_kernel(&sm80->kernel.launch, "gemmepi_sm80_%s%s_%dx%d%s%s",

@@ -160,7 +160,7 @@ static gemmepi_status gpi__small_build(gemmepi_context *context, const gpi__prob
     gpi__problem own = gpi__small_problem(problem);
     gpi__small *small = (gpi__small *)built;
     const gpi__small_shape *shape = &gpi__small_shapes[candidate->shape];
-    char prologue[1536];
+    char prologue[2048];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     memset(small, 0, sizeof *small);

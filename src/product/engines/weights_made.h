@@ -221,7 +221,7 @@ static void gpi__append_made_leaf(gpi__text *text, const gpi__formula *f, const 
 static void gpi__append_made(gpi__text *text, const gpi__kept_formula *made, int stored, int input) {
     const gpi__formula *f = made->placed.formula;
     gpi__made_form form = gpi__made_form_of(f);
-    gpi__emitter e = gpi__emitter_of(text, f);
+    gpi__emitter e = gpi__emitter_of(text, f, &gpi__nothing_beside);
     int i;
     gpi__append(text, "#define GEMMEPI_MADE 1\n#define GEMMEPI_STORED %s\n", gpi__type(stored));
     gpi__append_made_operands(text, made);

@@ -1,5 +1,5 @@
-/* A formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh): which it takes, the problem as such a kernel sees it, and
-   what it is given. Three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
+/* The formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh), the caller's or that of flags: which of the caller's it
+   takes, the problem as such a kernel sees it, and what it is given. Of the caller's three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
    leave where it has AUX. */
 #ifndef GEMMEPI_PRODUCT_PARTS_INSIDE_H
 #define GEMMEPI_PRODUCT_PARTS_INSIDE_H
@@ -7,6 +7,7 @@
 #include "../../device/launch.h"
 #include "../../kernels/params.h"
 #include "../../problem/arguments.h"
+#include "../../problem/epilogue_graph.h"
 #include "../../elementwise/formula_pass.h"
 #include "../../problem/scales.h"
 
@@ -360,19 +361,78 @@ static int gpi__rolls_inside(const gpi__problem *problem) {
            gpi__column_lines_inside(problem);
 }
 
-/* What an epilogue's defines have besides. */
-static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *problem) {
-    const gpi__formula *f = problem->formula->placed.formula;
+/* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
+   units of F32 in the square mean, and one in the mean (of SOFTPLUS two around -3), where a sum's bound has room for 4. */
+#define GPI__SHORT_SUM_ROWS 64
+
+/* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, and in sums of few values (where m may
+   not decide, in all sums). What a residual leaves where it cancels the activation has their error, too, which the bound says: on an H100
+   exact ones took SILU with a residual 1.48 of the time at 8192 x 3072 x 768. */
+static int gpi__wants_exact(const gpi__problem *problem) {
+    if (GPI__FORMULA(problem))
+        return !problem->formula->placed.formula->is_short;
+    return problem->views[GPI__D].bits > 16 ||
+           (gpi__has_operand(problem, GPI__AMAX_D) && !(problem->flags & GPI__AMAX_TO_HISTORY)) ||
+           (gpi__has(problem, GEMMEPI_BGRAD) &&
+            (problem->m < GPI__SHORT_SUM_ROWS || gpi__is_invariant(problem)));
+}
+
+/* What a kernel computes, and in which of an epilogue's places it has the operands, -1: in none. */
+typedef struct gpi__inside {
+    const gpi__formula *formula;
+    int slots[GPI__SLOTS + 1]; /* of inputs, the last of the rows' factors */
+    int written;               /* the output that leaves as AUX does */
+    gpi__emitted_beside beside;
+    gpi__flags_formula of_flags;
+} gpi__inside;
+
+/* That of flags: BGRAD is of what D is, which kernels have without being told. */
+static void gpi__look_inside_flags(const gpi__problem *problem, gpi__inside *inside) {
+    gpi__formula *f = &inside->of_flags.formula;
+    int s;
+    gpi__formula_of_flags(problem, &inside->of_flags);
+    inside->formula = f;
+    f->is_short = !gpi__wants_exact(problem);
+    if (gpi__has(problem, GEMMEPI_BGRAD)) {
+        gpi__assign_operand_of_flags(&inside->of_flags, GPI__RESULT, f->operands[GPI__IN_BIAS_GRAD].node);
+        f->operands[GPI__IN_BIAS_GRAD].used = 0;
+    }
+    if (f->operands[GPI__IN_AUX].dtype == GPI__BIT_OF_MASK)
+        f->operands[GPI__IN_AUX].dtype = (uint8_t)problem->accumulator; /* of numbers 0 and 1 */
+    for (s = 0; s <= GPI__SLOTS; s++)
+        inside->slots[s] = f->operands[s].used && !f->operands[s].output ? s : -1;
+    inside->written = gpi__has(problem, GEMMEPI_AUX) ? (int)GPI__IN_AUX : -1;
+}
+
+static void gpi__look_inside_formula(const gpi__problem *problem, gpi__inside *inside) {
     gpi__composition said = gpi__slots_of(problem);
+    inside->formula = problem->formula->placed.formula;
+    memcpy(inside->slots, said.slots, sizeof said.slots);
+    inside->slots[GPI__IN_FACTOR] = inside->written = -1;
+    if (said.epilogue & GEMMEPI_AUX) {
+        inside->written = said.slots[GPI__IN_AUX];
+        inside->slots[GPI__IN_AUX] = -1;
+    }
+}
+
+/* It points into itself. */
+static void gpi__look_inside(const gpi__problem *problem, gpi__inside *inside) {
+    if (GPI__FORMULA(problem))
+        gpi__look_inside_formula(problem, inside);
+    else
+        gpi__look_inside_flags(problem, inside);
+    inside->beside = gpi__beside_product(inside->formula, inside->slots[GPI__IN_BIAS], inside->written,
+                                         !(problem->found_scale && inside->formula->has_halves));
+}
+
+/* Of the caller's formula: the operands that have no slot, and what it takes of a kernel. */
+static void gpi__append_formula_defines(gpi__text *text, const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
     unsigned scaled = 0;
     int i;
     for (i = 0; i < f->operand_count; i++)
         scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
-    gpi__append(text, "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
-                said.slots[GPI__IN_BIAS], said.epilogue & GEMMEPI_AUX ? -1 : said.slots[GPI__IN_AUX]);
-    gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_WRITTEN %d\n",
-                said.slots[GPI__IN_RESIDUAL], said.epilogue & GEMMEPI_AUX ? said.slots[GPI__IN_AUX] : -1);
-    gpi__append(text, "#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
+    gpi__append(text, "#define GEMMEPI_HAS_PLACES 1\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
     gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
                 gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
     gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__has_reductions(f, GPI__ALONG_ROWS));
@@ -386,27 +446,43 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
         gpi__append(text, "#define GEMMEPI_INTERLEAVED 1\n");
 }
 
-/* The formula's code, behind the defines. */
-static void gpi__append_inside_code(gpi__text *text, const gpi__problem *problem) {
-    const gpi__formula *f = problem->formula->placed.formula;
-    const gpi__dtype_row *d = gpi__dtype((gemmepi_dtype)f->d);
-    gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n", gpi__type(f->accumulator),
-                gpi__has_small_indices(problem) ? "int" : "long long");
-    gpi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
-                      "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
-                      "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
-                      "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n");
-    gpi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", d->name);
-    gpi__emit_formula(text, f);
+/* What an epilogue's defines have besides. */
+static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *problem,
+                                       const gpi__inside *inside) {
+    const int *slots = inside->slots;
+    gpi__append(text, "#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n", slots[GPI__IN_BIAS],
+                slots[GPI__IN_AUX]);
+    gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_IN_FACTOR %d\n",
+                slots[GPI__IN_RESIDUAL], slots[GPI__IN_FACTOR]);
+    gpi__append(text,
+                "#define GEMMEPI_WRITTEN %d\n#define GEMMEPI_WRITES_VALUE %d\n#define GEMMEPI_ADDS_BIAS %d\n",
+                inside->written, inside->beside.written >= 0, inside->beside.added >= 0);
+    if (GPI__FORMULA(problem))
+        gpi__append_formula_defines(text, problem);
 }
 
-/* A kernel by its prologue and, with a formula, the formula's code behind it. */
-typedef gemmepi_status (*gpi__kernel_getter)(gemmepi_context *context, const char *file, const char *prologue,
-                                             const char *entry, gpi__launch *launch);
+/* The formula's code, behind the defines. */
+static void gpi__append_inside_code(gpi__text *text, const gpi__problem *problem) {
+    gpi__inside inside;
+    const gpi__formula *f;
+    gpi__look_inside(problem, &inside);
+    f = inside.formula;
+    gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n", gpi__type(f->accumulator),
+                !f->indices || gpi__has_small_indices(problem) ? "int" : "long long");
+    gpi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+                      "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n");
+    if (f->rounds)
+        gpi__append(text,
+                    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n"
+                    "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n",
+                    gpi__type(f->d));
+    gpi__emit_formula_of_product(text, f, &inside.beside);
+}
 
-static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi__problem *problem,
-                                             const char *file, const char *prologue, const char *entry,
-                                             gpi__kernel_getter get, gpi__launch *launch) {
+/* The kernel of a product or a pass, by its prologue, behind which stands the code of its formula. */
+static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gpi__problem *problem,
+                                              const char *file, const char *prologue, const char *entry,
+                                              gpi__launch *launch) {
     gpi__text text;
     gemmepi_status status;
     if (context->only_workspace)
@@ -414,7 +490,8 @@ static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi
     text = gpi__growing_text(&context->allocator);
     gpi__append(&text, "%s", prologue);
     gpi__append_inside_code(&text, problem);
-    status = text.data ? get(context, file, text.data, entry, launch) : GEMMEPI_OUT_OF_MEMORY;
+    status =
+        text.data ? gpi__get_waiting_kernel(context, file, text.data, entry, launch) : GEMMEPI_OUT_OF_MEMORY;
     gpi__delete(&context->allocator, text.data);
     return status;
 }
@@ -518,16 +595,6 @@ static int64_t gpi__half_group(const gpi__problem *problem) {
 static const char *gpi__half_group_rule(const gpi__problem *problem) {
     return gpi__half_group(problem) ? "its kernel has no halves of groups of columns or of every second one"
                                     : NULL;
-}
-
-/* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
-static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gpi__problem *problem,
-                                              const char *file, const char *prologue, const char *entry,
-                                              gpi__launch *launch) {
-    if (GPI__FORMULA(problem))
-        return gpi__get_kernel_inside(context, problem, file, prologue, entry, gpi__get_waiting_kernel,
-                                      launch);
-    return gpi__get_waiting_kernel(context, file, prologue, entry, launch);
 }
 
 #endif

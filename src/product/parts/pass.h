@@ -41,30 +41,12 @@ static const size_t gpi__epilogue_scales[] = {/* of A to RESIDUAL */
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
-/* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
-   units of F32 in the square mean, and one in the mean (of SOFTPLUS two around -3), where a sum's bound has room for 4. */
-#define GPI__SHORT_SUM_ROWS 64
-
-/* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, and in sums of few values (where m may
-   not decide, in all sums). What a residual leaves where it cancels the activation has their error, too, which the bound says: on an H100
-   exact ones took SILU with a residual 1.48 of the time at 8192 x 3072 x 768. */
-static int gpi__wants_exact(const gpi__problem *problem) {
-    if (GPI__FORMULA(problem))
-        return !problem->formula->placed.formula->is_short;
-    return problem->views[GPI__D].bits > 16 ||
-           (gpi__has_operand(problem, GPI__AMAX_D) && !(problem->flags & GPI__AMAX_TO_HISTORY)) ||
-           (gpi__has(problem, GEMMEPI_BGRAD) &&
-            (problem->m < GPI__SHORT_SUM_ROWS || gpi__is_invariant(problem)));
-}
-
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
    and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GPI__LONG_SUM 768
-static int gpi__has_long_sums(const gpi__problem *problem) {
-    int has = GPI__FORMULA(problem) ? gpi__takes_long_sums(problem->formula->placed.formula)
-                                    : gpi__activation_has(problem->epilogue, GPI__HAS_FORM_OF_LONG_SUMS) &&
-                                          !gpi__has(problem, GEMMEPI_BACKWARD);
-    return has && problem->k >= GPI__LONG_SUM && problem->common != GEMMEPI_I8 && !gpi__wants_exact(problem);
+static int gpi__has_long_sums(const gpi__problem *problem, const gpi__formula *f) {
+    return f->is_short && problem->k >= GPI__LONG_SUM && problem->common != GEMMEPI_I8 &&
+           gpi__takes_long_sums(f);
 }
 
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
@@ -122,7 +104,9 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
     int scales = (views[GPI__C].scale ? 1 : 0) | (views[GPI__D].scale ? 2 : 0) |
                  (views[GPI__AUX].scale ? 4 : 0) | (views[GPI__RESIDUAL].scale ? 8 : 0);
     int amax = gpi__has_operand(problem, GPI__AMAX_D) | gpi__has_operand(problem, GPI__AMAX_AUX) << 1;
+    gpi__inside inside;
     size_t i;
+    gpi__look_inside(problem, &inside);
     gpi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
                 (unsigned)(problem->epilogue & GPI__KERNEL_EPILOGUE));
     gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(problem->accumulator));
@@ -132,8 +116,8 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
     gpi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
     gpi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
     gpi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
-    gpi__append(text, "#define GEMMEPI_EXACT %d\n", gpi__wants_exact(problem));
-    if (gpi__has_long_sums(problem))
+    gpi__append(text, "#define GEMMEPI_EXACT %d\n", !inside.formula->is_short);
+    if (gpi__has_long_sums(problem, inside.formula))
         gpi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
     gpi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GPI__ONLY_SUMS));
     if (problem->found_scale)
@@ -144,10 +128,7 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
         gpi__append(text, GPI__AS_WRITTEN);
     if (gpi__mask_is_aligned(problem))
         gpi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
-    if (gpi__has_operand(problem, GPI__ROW_FACTOR))
-        gpi__append(text, "#define GEMMEPI_ROW_FACTOR 1\n");
-    if (GPI__FORMULA(problem))
-        gpi__append_inside_defines(text, problem);
+    gpi__append_inside_defines(text, problem, &inside);
 }
 
 /* Whether stretches of so many columns along the lines of a view may be loaded at once: eight of bf16 are 16 bytes, of fp8 8, and more
@@ -406,7 +387,7 @@ static void gpi__append_pass_defines(gpi__text *text, const gpi__problem *proble
    has taken alpha, beta and C already */
 static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__problem *problem,
                                       const gpi__view *product, int parts, int applied, gpi__pass *pass) {
-    char prologue[1280], words[160];
+    char prologue[2048], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     int aligned = gpi__epilogue_is_aligned(problem) && gpi__runs_are_aligned(problem, product);
     int scale_a = problem->views[GPI__A].scale, scale_b = problem->views[GPI__B].scale;

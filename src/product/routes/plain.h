@@ -77,7 +77,7 @@ static void gpi__append_plain_defines(gpi__text *text, const gpi__problem *probl
 /* The kernel itself. */
 static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gpi__problem *problem,
                                               gpi__plain *plain) {
-    char prologue[1536], words[160];
+    char prologue[2048], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     gpi__start_kernel(GPI__PLAIN_TILE, GPI__PLAIN_TILE, 0, &plain->kernel);
@@ -91,10 +91,10 @@ static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gp
                      gpi__type(problem->views[GPI__A].dtype), gpi__type(problem->views[GPI__B].dtype),
                      gpi__name_of_grouping(problem),
                      gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
-    if (GPI__FORMULA(problem))
-        return gpi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
-                                      gpi__get_kernel, &plain->kernel.launch);
-    return gpi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->kernel.launch);
+    status = gpi__get_product_kernel(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
+                                     &plain->kernel.launch);
+    plain->kernel.launch.overlaps = 0; /* it does not wait */
+    return status;
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
