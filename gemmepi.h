@@ -14453,6 +14453,89 @@ static int64_t gpi__nest_count(const gpi__nest *nest, int summed) {
       count *= nest->extent[d];
   return count;
 }
+/* What an element-wise operation computes of some outputs: a formula, made of nodes of gpi__operation_nodes. */
+
+/* It points into itself, so that it stays where it is. Operands are tensors, as these are numbered, and behind them the numbers of a run. */
+typedef struct gpi__operation_formula {
+  gpi__formula formula;
+  gpi__node nodes[GPI__OPERATION_NODE_COUNT];
+  int8_t numbers
+    [GPI__OPERATION_NODE_COUNT]; /* of each row of gpi__operation_nodes its node, from 1; 0: it is not needed */
+} gpi__operation_formula;
+
+enum { GPI__OPERAND_WEIGHT = GPI__TENSORS, GPI__OPERAND_REST, GPI__OPERAND_SCALE, GPI__OPERATION_OPERANDS };
+
+static int gpi__operand_of_node(int row) {
+  return row < GPI__NODE_WEIGHT ? row : (int)GPI__OPERAND_WEIGHT + row - GPI__NODE_WEIGHT;
+}
+
+/* A weight that is no tensor is a number of the run, and 1 minus it another, which is so rounded once. */
+static int gpi__row_in_task(const gpi__task *task, int row) {
+  if (gpi__task_has(task, GPI__IN_W))
+    return row;
+  return row == GPI__NODE_W      ? (int)GPI__NODE_WEIGHT
+     : row == GPI__NODE_REST ? (int)GPI__NODE_WITHOUT_WEIGHT
+        : row;
+}
+
+/* Returns the number of a row's node, which is put behind its arguments. */
+static int gpi__put_operation_node(const gpi__task *task, gpi__operation_formula *to, int row) {
+  const gpi__operation_node *from;
+  gpi__node node = gpi__node_of(GPI__OP_NUMBER, -1, -1, -1);
+  int a;
+  row = gpi__row_in_task(task, row);
+  from = &gpi__operation_nodes[row];
+  if (to->numbers[row])
+    return to->numbers[row] - 1;
+  node.op = (uint8_t)from->op;
+  node.number = from->number;
+  node.width = (uint8_t)(row < GPI__NODE_WEIGHT ? GPI__WIDE : GPI__ANY);
+  for (a = 0; a < 3; a++)
+    if (from->args[a] != GPI__NODE_NONE) {
+      node.args[a] = (int16_t)gpi__put_operation_node(task, to, from->args[a]);
+      if (to->nodes[node.args[a]].width != GPI__ANY)
+        node.width = GPI__WIDE;
+    }
+  if (from->op == GPI__OP_LT)
+    node.type = GPI__OF_TRUTH;
+  if (from->op == GPI__OP_OPERAND) {
+    node.place = (int16_t)gpi__operand_of_node(row);
+    to->formula.operands[node.place].used = GPI__BY_PLACE;
+  }
+  if (gpi__is_of_activation(from->op)) {
+    node.place = (int16_t)(gpi__activation_of((gemmepi_epilogue)task->activation) - gpi__activations);
+    node.number = task->parameter;
+  }
+  to->nodes[to->formula.node_count] = node;
+  to->numbers[row] = (int8_t)++to->formula.node_count;
+  return to->numbers[row] - 1;
+}
+
+/* Of the outputs that the nest has. operation: the task's, or that of partial sums. */
+static void gpi__formula_of_operation(const gpi__task *task, int operation, const gpi__nest *nest, gpi__operation_formula *to) {
+  gpi__formula *f = &to->formula;
+  int t, row;
+  memset(to, 0, sizeof *to);
+  f->nodes = to->nodes;
+  f->accumulator = task->accumulator;
+  f->parts = 1;
+  f->n_width = GPI__WIDE;
+  f->operand_count = GPI__OPERATION_OPERANDS;
+  for (t = 0; t < GPI__OPERATION_OPERANDS; t++) {
+    f->operands[t].kind = (uint8_t)(t < GPI__TENSORS          ? GEMMEPI_FULL : t == GPI__OPERAND_SCALE ? GEMMEPI_SCALAR
+      : GEMMEPI_NUMBER);
+    f->operands[t].dtype = (uint8_t)(t < GPI__TENSORS ? nest->dtype[t] : f->accumulator);
+    f->operands[t].members = 1;
+  }
+  for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
+    if (gpi__nest_has(nest, t)) {
+      row = gpi__operation(operation)->made[t - GPI__OUT_Y];
+      if (operation == GEMMEPI_OP_CAST && task->flags & GEMMEPI_CAST_SCALE)
+        row = GPI__NODE_SCALED;
+      f->operands[t].output = f->operands[t].used = 1;
+      f->operands[t].node = (int16_t)gpi__put_operation_node(task, to, row);
+    }
+}
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* An element-wise formula as every launch sees it: parsed, and its operands placed by their tensors' strides. */
 
@@ -17598,39 +17681,38 @@ static const gpi__source gpi__sources[] = {
 #ifndef GEMMEPI_NO_ELEMENTWISE
 {"elementwise.cu",
 {
-"#line 1 \"src/kernels/elementwise.cu\"\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_AT_ONCE 2\n#define GEMMEPI_REPEATS 0\n#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 16\n#define GEMMEPI_MODES 0u\n#endif\n\nconstexpr int THREADS=256;\n\n#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE=GEMMEPI_AT_ONCE;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\ntemplate<int Tensor>struct Loaded{\nVector<Tensor>words[AT_ONCE];\n};\n\ntemplate<int Tensor>\nDEVICE void load_dense(const gpi__contiguous_params&p,long long first,Loaded<Tensor> &x){\nif constexpr(USED<Tensor> && !REPEATS<Tensor>)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nx.words[r]=load_vector<Tensor>(from,left>=VECTOR?VECTOR:(int)left);\n}\n}\n\ntemplate<int Tensor>\n"
-"DEVICE void take_dense(const gpi__contiguous_params&p,const Loaded<Tensor> &x,int r,\nAcc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor],v);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[r],v);\n}\n\ntemplate<int Tensor>\nDEVICE void store_dense(const gpi__contiguous_params&p,long long at,int valid,\nconst Acc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor]+at,valid,from_values<Tensor>(v));\n}\n\n#define LOAD_DENSE(Tensor, name) \\\nLoaded<Tensor>name;        \\\nload_dense<Tensor>(p,first,name);\n#define TAKE_DENSE(Tensor, name) take_dense<Tensor>(p, name, r, v);\n#define STORE_DENSE(Tensor, name) store_dense<Tensor>(p, at, valid, v);\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gpi__contiguous_params p){\n"
-"long long first=(long long)blockIdx.x*(THREADS*AT_ONCE*VECTOR)+threadIdx.x*VECTOR;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nGEMMEPI_EACH_INPUT(LOAD_DENSE)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nAcc v[TENSORS][VECTOR];\nGEMMEPI_EACH_INPUT(TAKE_DENSE)\noperate_on(v,s,largest);\nint valid=left>=VECTOR?VECTOR:(int)left;\nGEMMEPI_EACH_OUTPUT(STORE_DENSE)\n}\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#else\n\n\n\n\n\nenum{\nALONG_VECTORS,\nREPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\ntemplate<int Tensor>constexpr int MODE=USED<Tensor> ?GEMMEPI_MODES>>4*Tensor&15:REPEATED;\ntemplate<int Tensor>constexpr bool IS_TRANSPOSED=MODE<Tensor> ==ALONG_J||MODE<Tensor> ==COLUMNS;\ntemplate<int Tensor>constexpr bool IS_EXCHANGED=MODE<Tensor> ==ALONG_I||IS_TRANSPOSED<Tensor>;\n\nconstexpr int PER_THREAD=GEMMEPI_PER_THREAD;\n"
-"constexpr int TILE_I=GEMMEPI_TILE,TILE_J=THREADS*PER_THREAD/TILE_I;\nconstexpr int VECTORS=PER_THREAD/VECTOR;\nstatic_assert(TILE_J>=1,\"the tile is larger than a block's elements\");\n\n#define OR_TRANSPOSED(Tensor, name) || IS_TRANSPOSED<Tensor>\n#define OR_EXCHANGED(Tensor, name) || IS_EXCHANGED<Tensor>\nconstexpr bool TRANSPOSES=false GEMMEPI_EACH_INPUT(OR_TRANSPOSED)GEMMEPI_EACH_OUTPUT(OR_TRANSPOSED);\nconstexpr bool EXCHANGES=false GEMMEPI_EACH_INPUT(OR_EXCHANGED)GEMMEPI_EACH_OUTPUT(OR_EXCHANGED);\n\n\n\ntemplate<class T>constexpr int PITCH=TILE_I+(TRANSPOSES?(sizeof(T)<4?4/sizeof(T):1):0);\nconstexpr int SHARED_BYTES=EXCHANGES?TILE_J*(TILE_I+(TRANSPOSES?4:0))*LARGEST_SIZE:16;\n\n\n\ntemplate<int Mode>struct Walk{\nstatic constexpr bool BY_J=Mode==ALONG_J||Mode==COLUMNS;\nstatic constexpr int UNIT=Mode==ALONG_I||Mode==ALONG_J?1:VECTOR;\nstatic constexpr int WIDTH=(BY_J?TILE_J:TILE_I)/UNIT;\nstatic constexpr int STEPS=PER_THREAD/UNIT;\nint i,j;\n__device__ Walk(){\n"
-"int along=threadIdx.x%WIDTH*UNIT,across=threadIdx.x/WIDTH;\ni=BY_J?across:along;\nj=BY_J?along:across;\n}\nstatic constexpr __device__ int along(int step){\nreturn step*THREADS%WIDTH*UNIT;\n}\n",
-"static constexpr __device__ int across(int step){\nreturn step*THREADS/WIDTH;\n}\nstatic constexpr __device__ int i_of(int step){\nreturn BY_J?across(step):along(step);\n}\nstatic constexpr __device__ int j_of(int step){\nreturn BY_J?along(step):across(step);\n}\n};\n\n\nstruct Place{\nint extent_i,extent_j;\nlong long i,j;\nu32 outer;\n};\n\ntemplate<int Tensor>DEVICE Type<Tensor> *tile_of(const gpi__strided_params&p,const Place&place){\nlong long at=place.i*p.stride[Tensor][0]+place.j*p.stride[Tensor][1];\nu32 outer=place.outer;\nfor(int d=2;d<p.rank;d++){\nu32 rest=outer/p.extent[d];\nat+=(long long)(outer-rest*p.extent[d])*p.stride[Tensor][d];\nouter=rest;\n}\nreturn(Type<Tensor> *)p.data[Tensor]+at;\n}\n\ntemplate<int Tensor>struct Tile{\nVector<Tensor>words[VECTORS];\nType<Tensor>single[VECTORS];\nType<Tensor>elements[PER_THREAD];\n};\n\n\ntemplate<int Mode>DEVICE int exist(const Place&place,const Walk<Mode> &walk,int step){\n"
-"int i=place.extent_i-walk.i-Walk<Mode>::i_of(step),j=place.extent_j-walk.j-Walk<Mode>::j_of(step);\nint left=Walk<Mode>::BY_J?j:i;\nif((Walk<Mode>::BY_J?i:j)<=0)\nreturn 0;\nreturn left<Walk<Mode>::UNIT?left:Walk<Mode>::UNIT;\n}\n\ntemplate<int Tensor>\nDEVICE void load_tile(const gpi__strided_params&p,const Place&place,Tile<Tensor> &x){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\nW walk;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nconst Type<Tensor> *from=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\nUNROLL\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *at=from+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(W::UNIT==1){\nx.elements[step]=Type<Tensor>();\nif(valid>0)\nx.elements[step]= *at;\n}else if constexpr(MODE<Tensor> ==REPEATED){\nx.single[step]=Type<Tensor>();\nif(valid>0)\nx.single[step]= *at;\n}else{\nx.words[step]=load_vector<Tensor>(at,valid);\n}\n}\n}\n}\n\n\n"
-"template<int Tensor>DEVICE Vector<Tensor>vector_from_shared(const Type<Tensor> *from){\nif constexpr(!TRANSPOSES){\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n}else{\nVector<Tensor>words;\nUNROLL\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nwords.at[k]=reinterpret_cast<const typename Vector<Tensor>::Word*>(from)[k];\nreturn words;\n}\n}\ntemplate<int Tensor>DEVICE void vector_to_shared(Type<Tensor> *to,const Vector<Tensor> &words){\nif constexpr(!TRANSPOSES){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nUNROLL\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nreinterpret_cast<typename Vector<Tensor>::Word*>(to)[k]=words.at[k];\n}\n}\n\n\ntemplate<int Tensor>DEVICE void exchange_input(char*shared,Tile<Tensor> &x){\nif constexpr(IS_EXCHANGED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nType<Tensor> *tile=(Type<Tensor> *)shared;\n__syncthreads();\nUNROLL\n"
-"for(int step=0;step<W::STEPS;step++){\nType<Tensor> *to=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\nif constexpr(W::UNIT==1){\n*to=x.elements[step];\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(x.words[step]);\nUNROLL\nfor(int k=0;k<VECTOR;k++)\nto[k*pitch]=run.at[k];\n}\n}\n__syncthreads();\nUNROLL\nfor(int v=0;v<VECTORS;v++)\nx.words[v]=vector_from_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)));\n}\n}\n\ntemplate<int Tensor>\nDEVICE void take_tile(const Tile<Tensor> &x,int v,Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&MODE<Tensor> ==REPEATED)\nrepeat_value<Tensor>(x.single[v],values);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[v],values);\n}\n\ntemplate<int Tensor>\nDEVICE void keep_tile(Tile<Tensor> &y,int v,const Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\ny.words[v]=from_values<Tensor>(values);\n}\n\ntemplate<int Tensor>\n"
-"DEVICE void store_tile(const gpi__strided_params&p,const Place&place,char*shared,const Tile<Tensor> &y){\n",
-"if constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nType<Tensor> *tile=(Type<Tensor> *)shared,*to=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\nif constexpr(IS_EXCHANGED<Tensor>){\n__syncthreads();\nUNROLL\nfor(int v=0;v<VECTORS;v++)\nvector_to_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)),y.words[v]);\n__syncthreads();\n}\nUNROLL\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *from=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\nType<Tensor> *at=to+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(MODE<Tensor> ==ALONG_VECTORS){\nstore_vector<Tensor>(at,valid,y.words[step]);\n}else if constexpr(W::UNIT==1){\nif(valid>0)\n*at= *from;\n}else{\nRun<Type<Tensor>,VECTOR>run;\nUNROLL\n"
-"for(int k=0;k<VECTOR;k++)\nrun.at[k]=from[k*pitch];\nstore_vector<Tensor>(at,valid,words_of(run));\n}\n}\n}\n}\n\n#define TILE(Tensor, name) Tile<Tensor> name;\n#define LOAD_TILE(Tensor, name) load_tile(p, place, name);\n#define EXCHANGE_TILE(Tensor, name) exchange_input(shared, name);\n#define TAKE_TILE(Tensor, name) take_tile(name, v, values);\n#define KEEP_TILE(Tensor, name) keep_tile(name, v, values);\n#define STORE_TILE(Tensor, name) store_tile(p, place, shared, name);\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_strided(GEMMEPI_PARAMS gpi__strided_params p){\n__shared__ alignas(16)char shared[SHARED_BYTES];\nu32 rest=blockIdx.x/p.tiles_i;\nPlace place;\nplace.i=(long long)(blockIdx.x-rest*p.tiles_i)*TILE_I;\nplace.outer=rest/p.tiles_j;\nplace.j=(long long)(rest-place.outer*p.tiles_j)*TILE_J;\nplace.extent_i=p.extent_i-place.i<TILE_I?(int)(p.extent_i-place.i):TILE_I;\nplace.extent_j=p.extent_j-place.j<TILE_J?(int)(p.extent_j-place.j):TILE_J;\n"
-"Scalars s=scalars_of(p.operation);\nMagnitude largest=0;\nGEMMEPI_EACH_INPUT(TILE)\nGEMMEPI_EACH_OUTPUT(TILE)\nGEMMEPI_EACH_INPUT(LOAD_TILE)\nGEMMEPI_EACH_INPUT(EXCHANGE_TILE)\nUNROLL\nfor(int v=0;v<VECTORS;v++){\nAcc values[TENSORS][VECTOR];\nGEMMEPI_EACH_INPUT(TAKE_TILE)\noperate_on(values,s,largest);\nGEMMEPI_EACH_OUTPUT(KEEP_TILE)\n}\nGEMMEPI_EACH_OUTPUT(STORE_TILE)\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#endif\n"}},
+"#line 1 \"src/kernels/elementwise.cu\"\n#line 10\n#include \"operations.cuh\"\n\nconstexpr int THREADS=256;\n\n#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE=GEMMEPI_AT_ONCE;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\ntemplate<int Tensor>struct Loaded{\nVector<Tensor>words[AT_ONCE];\n};\n\ntemplate<int Tensor>\nDEVICE void load_dense(const gpi__contiguous_params&p,long long first,Loaded<Tensor> &x){\nif constexpr(USED<Tensor> && !REPEATS<Tensor>)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nx.words[r]=load_vector<Tensor>(from,left>=VECTOR?VECTOR:(int)left);\n}\n}\n\ntemplate<int Tensor>\nDEVICE void take_dense(const gpi__contiguous_params&p,const Loaded<Tensor> &x,int r,\nAcc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor],v);\n"
+"else if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[r],v);\n}\n\ntemplate<int Tensor>\nDEVICE void store_dense(const gpi__contiguous_params&p,long long at,int valid,\nconst Acc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor]+at,valid,from_values<Tensor>(v));\n}\n\n#define LOAD_DENSE(Tensor, name) \\\nLoaded<Tensor>name;        \\\nload_dense<Tensor>(p,first,name);\n#define TAKE_DENSE(Tensor, name) take_dense<Tensor>(p, name, r, v);\n#define STORE_DENSE(Tensor, name) store_dense<Tensor>(p, at, valid, v);\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gpi__contiguous_params p){\nlong long first=(long long)blockIdx.x*(THREADS*AT_ONCE*VECTOR)+threadIdx.x*VECTOR;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nGEMMEPI_EACH_INPUT(LOAD_DENSE)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nAcc v[TENSORS][VECTOR];\n"
+"GEMMEPI_EACH_INPUT(TAKE_DENSE)\noperate_on(v,s,largest);\nint valid=left>=VECTOR?VECTOR:(int)left;\nGEMMEPI_EACH_OUTPUT(STORE_DENSE)\n}\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#else\n\n\n\n\n\nenum{\nALONG_VECTORS,\nREPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\ntemplate<int Tensor>constexpr int MODE=USED<Tensor> ?GEMMEPI_MODES>>4*Tensor&15:REPEATED;\ntemplate<int Tensor>constexpr bool IS_TRANSPOSED=MODE<Tensor> ==ALONG_J||MODE<Tensor> ==COLUMNS;\ntemplate<int Tensor>constexpr bool IS_EXCHANGED=MODE<Tensor> ==ALONG_I||IS_TRANSPOSED<Tensor>;\n\nconstexpr int PER_THREAD=GEMMEPI_PER_THREAD;\nconstexpr int TILE_I=GEMMEPI_TILE,TILE_J=THREADS*PER_THREAD/TILE_I;\nconstexpr int VECTORS=PER_THREAD/VECTOR;\nstatic_assert(TILE_J>=1,\"the tile is larger than a block's elements\");\n\n#define OR_TRANSPOSED(Tensor, name) || IS_TRANSPOSED<Tensor>\n#define OR_EXCHANGED(Tensor, name) || IS_EXCHANGED<Tensor>\n"
+"constexpr bool TRANSPOSES=false GEMMEPI_EACH_INPUT(OR_TRANSPOSED)GEMMEPI_EACH_OUTPUT(OR_TRANSPOSED);\nconstexpr bool EXCHANGES=false GEMMEPI_EACH_INPUT(OR_EXCHANGED)GEMMEPI_EACH_OUTPUT(OR_EXCHANGED);\n\n\n\ntemplate<class T>constexpr int PITCH=TILE_I+(TRANSPOSES?(sizeof(T)<4?4/sizeof(T):1):0);\nconstexpr int SHARED_BYTES=EXCHANGES?TILE_J*(TILE_I+(TRANSPOSES?4:0))*LARGEST_SIZE:16;\n\n\n\ntemplate<int Mode>struct Walk{\nstatic constexpr bool BY_J=Mode==ALONG_J||Mode==COLUMNS;\nstatic constexpr int UNIT=Mode==ALONG_I||Mode==ALONG_J?1:VECTOR;\nstatic constexpr int WIDTH=(BY_J?TILE_J:TILE_I)/UNIT;\nstatic constexpr int STEPS=PER_THREAD/UNIT;\nint i,j;\n__device__ Walk(){\nint along=threadIdx.x%WIDTH*UNIT,across=threadIdx.x/WIDTH;\ni=BY_J?across:along;\nj=BY_J?along:across;\n}\nstatic constexpr __device__ int along(int step){\nreturn step*THREADS%WIDTH*UNIT;\n}\nstatic constexpr __device__ int across(int step){\nreturn step*THREADS/WIDTH;\n}\n"
+"static constexpr __device__ int i_of(int step){\nreturn BY_J?across(step):along(step);\n}\n",
+"static constexpr __device__ int j_of(int step){\nreturn BY_J?along(step):across(step);\n}\n};\n\n\nstruct Place{\nint extent_i,extent_j;\nlong long i,j;\nu32 outer;\n};\n\ntemplate<int Tensor>DEVICE Type<Tensor> *tile_of(const gpi__strided_params&p,const Place&place){\nlong long at=place.i*p.stride[Tensor][0]+place.j*p.stride[Tensor][1];\nu32 outer=place.outer;\nfor(int d=2;d<p.rank;d++){\nu32 rest=outer/p.extent[d];\nat+=(long long)(outer-rest*p.extent[d])*p.stride[Tensor][d];\nouter=rest;\n}\nreturn(Type<Tensor> *)p.data[Tensor]+at;\n}\n\ntemplate<int Tensor>struct Tile{\nVector<Tensor>words[VECTORS];\nType<Tensor>single[VECTORS];\nType<Tensor>elements[PER_THREAD];\n};\n\n\ntemplate<int Mode>DEVICE int exist(const Place&place,const Walk<Mode> &walk,int step){\nint i=place.extent_i-walk.i-Walk<Mode>::i_of(step),j=place.extent_j-walk.j-Walk<Mode>::j_of(step);\nint left=Walk<Mode>::BY_J?j:i;\nif((Walk<Mode>::BY_J?i:j)<=0)\nreturn 0;\n"
+"return left<Walk<Mode>::UNIT?left:Walk<Mode>::UNIT;\n}\n\ntemplate<int Tensor>\nDEVICE void load_tile(const gpi__strided_params&p,const Place&place,Tile<Tensor> &x){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\nW walk;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nconst Type<Tensor> *from=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\nUNROLL\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *at=from+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(W::UNIT==1){\nx.elements[step]=Type<Tensor>();\nif(valid>0)\nx.elements[step]= *at;\n}else if constexpr(MODE<Tensor> ==REPEATED){\nx.single[step]=Type<Tensor>();\nif(valid>0)\nx.single[step]= *at;\n}else{\nx.words[step]=load_vector<Tensor>(at,valid);\n}\n}\n}\n}\n\n\ntemplate<int Tensor>DEVICE Vector<Tensor>vector_from_shared(const Type<Tensor> *from){\nif constexpr(!TRANSPOSES){\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n"
+"}else{\nVector<Tensor>words;\nUNROLL\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nwords.at[k]=reinterpret_cast<const typename Vector<Tensor>::Word*>(from)[k];\nreturn words;\n}\n}\ntemplate<int Tensor>DEVICE void vector_to_shared(Type<Tensor> *to,const Vector<Tensor> &words){\nif constexpr(!TRANSPOSES){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nUNROLL\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nreinterpret_cast<typename Vector<Tensor>::Word*>(to)[k]=words.at[k];\n}\n}\n\n\ntemplate<int Tensor>DEVICE void exchange_input(char*shared,Tile<Tensor> &x){\nif constexpr(IS_EXCHANGED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nType<Tensor> *tile=(Type<Tensor> *)shared;\n__syncthreads();\nUNROLL\nfor(int step=0;step<W::STEPS;step++){\nType<Tensor> *to=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\nif constexpr(W::UNIT==1){\n*to=x.elements[step];\n"
+"}else{\nRun<Type<Tensor>,VECTOR>run=run_of(x.words[step]);\nUNROLL\nfor(int k=0;k<VECTOR;k++)\nto[k*pitch]=run.at[k];\n}\n}\n__syncthreads();\nUNROLL\nfor(int v=0;v<VECTORS;v++)\nx.words[v]=vector_from_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)));\n}\n}\n\ntemplate<int Tensor>\nDEVICE void take_tile(const Tile<Tensor> &x,int v,Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&MODE<Tensor> ==REPEATED)\nrepeat_value<Tensor>(x.single[v],values);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[v],values);\n}\n\ntemplate<int Tensor>\nDEVICE void keep_tile(Tile<Tensor> &y,int v,const Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\ny.words[v]=from_values<Tensor>(values);\n}\n\ntemplate<int Tensor>\nDEVICE void store_tile(const gpi__strided_params&p,const Place&place,char*shared,const Tile<Tensor> &y){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\n"
+"constexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\n",
+"long long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nType<Tensor> *tile=(Type<Tensor> *)shared,*to=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\nif constexpr(IS_EXCHANGED<Tensor>){\n__syncthreads();\nUNROLL\nfor(int v=0;v<VECTORS;v++)\nvector_to_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)),y.words[v]);\n__syncthreads();\n}\nUNROLL\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *from=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\nType<Tensor> *at=to+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(MODE<Tensor> ==ALONG_VECTORS){\nstore_vector<Tensor>(at,valid,y.words[step]);\n}else if constexpr(W::UNIT==1){\nif(valid>0)\n*at= *from;\n}else{\nRun<Type<Tensor>,VECTOR>run;\nUNROLL\nfor(int k=0;k<VECTOR;k++)\nrun.at[k]=from[k*pitch];\nstore_vector<Tensor>(at,valid,words_of(run));\n}\n}\n}\n}\n\n#define TILE(Tensor, name) Tile<Tensor> name;\n"
+"#define LOAD_TILE(Tensor, name) load_tile(p, place, name);\n#define EXCHANGE_TILE(Tensor, name) exchange_input(shared, name);\n#define TAKE_TILE(Tensor, name) take_tile(name, v, values);\n#define KEEP_TILE(Tensor, name) keep_tile(name, v, values);\n#define STORE_TILE(Tensor, name) store_tile(p, place, shared, name);\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_strided(GEMMEPI_PARAMS gpi__strided_params p){\n__shared__ alignas(16)char shared[SHARED_BYTES];\nu32 rest=blockIdx.x/p.tiles_i;\nPlace place;\nplace.i=(long long)(blockIdx.x-rest*p.tiles_i)*TILE_I;\nplace.outer=rest/p.tiles_j;\nplace.j=(long long)(rest-place.outer*p.tiles_j)*TILE_J;\nplace.extent_i=p.extent_i-place.i<TILE_I?(int)(p.extent_i-place.i):TILE_I;\nplace.extent_j=p.extent_j-place.j<TILE_J?(int)(p.extent_j-place.j):TILE_J;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nGEMMEPI_EACH_INPUT(TILE)\nGEMMEPI_EACH_OUTPUT(TILE)\nGEMMEPI_EACH_INPUT(LOAD_TILE)\n"
+"GEMMEPI_EACH_INPUT(EXCHANGE_TILE)\nUNROLL\nfor(int v=0;v<VECTORS;v++){\nAcc values[TENSORS][VECTOR];\nGEMMEPI_EACH_INPUT(TAKE_TILE)\noperate_on(values,s,largest);\nGEMMEPI_EACH_OUTPUT(KEEP_TILE)\n}\nGEMMEPI_EACH_OUTPUT(STORE_TILE)\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#endif\n"}},
 {"operations.cuh",
 {
-"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION 1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED 0x11\n#define GEMMEPI_ACC F32\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_W_TYPE F32\n#define GEMMEPI_DY_TYPE F32\n#define GEMMEPI_Y_TYPE F32\n#define GEMMEPI_DA_TYPE F32\n#define GEMMEPI_DB_TYPE F32\n#define GEMMEPI_DW_TYPE F32\n#define GEMMEPI_CAST 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nenum{IN_A,IN_B,IN_W,IN_DY,OUT_Y,OUT_DA,OUT_DB,OUT_DW,TENSORS};\nenum{\nOP_ACTIVATION=1,OP_ACTIVATION_BACKWARD,OP_GATED,OP_GATED_BACKWARD,OP_LERP,OP_LERP_BACKWARD,OP_BIAS_GRAD,OP_CAST\n};\n\ntemplate<int Tensor>struct Type_of;\ntemplate<>struct Type_of<IN_A>{typedef GEMMEPI_A_TYPE type;};\ntemplate<>struct Type_of<IN_B>{typedef GEMMEPI_B_TYPE type;};\n"
-"template<>struct Type_of<IN_W>{typedef GEMMEPI_W_TYPE type;};\ntemplate<>struct Type_of<IN_DY>{typedef GEMMEPI_DY_TYPE type;};\ntemplate<>struct Type_of<OUT_Y>{typedef GEMMEPI_Y_TYPE type;};\ntemplate<>struct Type_of<OUT_DA>{typedef GEMMEPI_DA_TYPE type;};\ntemplate<>struct Type_of<OUT_DB>{typedef GEMMEPI_DB_TYPE type;};\ntemplate<>struct Type_of<OUT_DW>{typedef GEMMEPI_DW_TYPE type;};\ntemplate<int Tensor>using Type=typename Type_of<Tensor>::type;\n\ntypedef Amax_of<Type<IN_A>>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\ntemplate<int Tensor>constexpr bool USED=(GEMMEPI_USED>>Tensor&1)!=0;\nconstexpr bool CAST_SCALE=(GEMMEPI_CAST&1)!=0,CAST_AMAX=(GEMMEPI_CAST&2)!=0;\n\n#define GEMMEPI_EACH_INPUT(DO) DO(IN_A, a) DO(IN_B, b) DO(IN_W, w) DO(IN_DY, dy)\n#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y, y) DO(OUT_DA, da) DO(OUT_DB, db) DO(OUT_DW, dw)\n\n\ntemplate<int Tensor>constexpr int SIZE=USED<Tensor> ?sizeof(Type<Tensor>):1;\ntemplate<int X,int Y>constexpr int LARGER=X>Y?X:Y;\n"
-"template<int Tensor>constexpr int LARGER_PAIR=LARGER<SIZE<Tensor>,SIZE<Tensor+1>>;\nconstexpr int LARGEST_SIZE=\nLARGER<LARGER<LARGER_PAIR<IN_A>,LARGER_PAIR<IN_W>>,LARGER<LARGER_PAIR<OUT_Y>,LARGER_PAIR<OUT_DB>>>;\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\n\nstruct Scalars{\nAcc parameter,weight,rest;\nbool near_a;\nAcc scale;\n};\nDEVICE Scalars scalars_of(const gpi__operation_params&p){\nScalars s;\ns.parameter=(Acc)p.parameter;\ns.weight=(Acc)p.weight;\ns.rest=(Acc)(1-p.weight);\ns.near_a=p.weight> -0.5&&p.weight<0.5;\ns.scale=CAST_SCALE?(Acc)*p.scale:Acc(1);\nreturn s;\n}\n\n\nDEVICE void operate(Acc(&v)[TENSORS],const Scalars&s){\nconstexpr int operation=GEMMEPI_OPERATION;\nif constexpr(operation==OP_ACTIVATION){\nv[OUT_Y]=activate<GEMMEPI_ACTIVATION>(v[IN_A],s.parameter);\n}else if constexpr(operation==OP_ACTIVATION_BACKWARD){\nv[OUT_DA]=times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_A],s.parameter);\n}else if constexpr(operation==OP_GATED){\n"
-"v[OUT_Y]=times_activation<GEMMEPI_ACTIVATION>(v[IN_A],v[IN_B],s.parameter);\n}else if constexpr(operation==OP_GATED_BACKWARD){\nif(USED<OUT_DA>)\nv[OUT_DA]=times_activation<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_B],s.parameter);\nif(USED<OUT_DB>)\nv[OUT_DB]=gate_gradient<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_A],v[IN_B],s.parameter);\n}else if constexpr(operation==OP_LERP){\nAcc a=v[IN_A],b=v[IN_B],w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1-w:s.rest;\nbool near_a=USED<IN_W> ?w>Acc(-0.5)&&w<Acc(0.5):s.near_a;\nv[OUT_Y]=near_a?a+w*(b-a):b-(b-a)*rest;\n}else if constexpr(operation==OP_LERP_BACKWARD){\nAcc w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1-w:s.rest;\nv[OUT_DA]=rest*v[IN_DY];\nv[OUT_DB]=w*v[IN_DY];\nif(USED<OUT_DW>)\nv[OUT_DW]=v[IN_DY]*(v[IN_B]-v[IN_A]);\n}else{\nv[OUT_Y]=CAST_SCALE?v[IN_A]*s.scale:v[IN_A];\n}\n}\n\n\ntemplate<int Tensor>using Vector=Words<Type<Tensor>,VECTOR>;\n\n\n\nDEVICE void operate_on(Acc(&v)[TENSORS][VECTOR],const Scalars&s,Magnitude&largest){\n"
-"if(CAST_AMAX)\nkeep_largest_of<Amax>(v[IN_A],largest);\nUNROLL\n",
-"for(int i=0;i<VECTOR;i++){\nAcc one[TENSORS];\nUNROLL\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\nUNROLL\nfor(int t=OUT_Y;t<TENSORS;t++)\nv[t][i]=one[t];\n}\n}\n\ntemplate<int Tensor>DEVICE void to_values(const Vector<Tensor> &words,Acc(&v)[TENSORS][VECTOR]){\nwords_to_acc(words,v[Tensor]);\n}\ntemplate<int Tensor>DEVICE Vector<Tensor>from_values(const Acc(&v)[TENSORS][VECTOR]){\nreturn words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\ntemplate<int Tensor>DEVICE void repeat_value(Type<Tensor>x,Acc(&v)[TENSORS][VECTOR]){\nUNROLL\nfor(int i=0;i<VECTOR;i++)\nv[Tensor][i]=to_acc<Acc>(x);\n}\n\n\ntemplate<int Tensor>DEVICE Vector<Tensor>load_vector(const Type<Tensor> *from,int valid){\nif(valid==VECTOR)\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\nreturn words_of(read_elements<VECTOR>(from,valid));\n}\ntemplate<int Tensor>DEVICE void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n"
-"*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\nUNROLL\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
+"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\ntypedef GEMMEPI_T Acc;\n\nenum{IN_A,IN_B,IN_W,IN_DY,OUT_Y,OUT_DA,OUT_DB,OUT_DW,TENSORS};\nenum{WEIGHT=TENSORS+1,REST,SCALE};\n\ntemplate<int Tensor>struct Type_of{typedef F32 type;};\n#define TYPE_OF_INPUT(place, name, kind_, members, type_, periods) template <> struct Type_of<place> { typedef type_ type; };\n#define TYPE_OF_OUTPUT(place, name, kind_, members, type_, reduction_, accumulates) TYPE_OF_INPUT(place, name, kind_, members, type_, 0)\nFORMULA_INPUTS(TYPE_OF_INPUT)\nFORMULA_OUTPUTS(TYPE_OF_OUTPUT)\ntemplate<int Tensor>using Type=typename Type_of<Tensor>::type;\n\ntypedef Amax_of<Type<IN_A>>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\n#define BIT_OF_INPUT(place, name, kind_, members, type, periods) | 1 << place\n#define BIT_OF_OUTPUT(place, name, kind_, members, type, reduction_, accumulates) | 1 << place\n"
+"constexpr int USED_PLACES=0 FORMULA_INPUTS(BIT_OF_INPUT)FORMULA_OUTPUTS(BIT_OF_OUTPUT);\ntemplate<int Place>constexpr bool USED=(USED_PLACES>>Place&1)!=0;\nconstexpr bool CAST_AMAX=GEMMEPI_AMAX;\n\n#define GEMMEPI_EACH_INPUT(DO) DO(IN_A, a) DO(IN_B, b) DO(IN_W, w) DO(IN_DY, dy)\n#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y, y) DO(OUT_DA, da) DO(OUT_DB, db) DO(OUT_DW, dw)\n\n\ntemplate<int Tensor>constexpr int SIZE=USED<Tensor> ?sizeof(Type<Tensor>):1;\ntemplate<int X,int Y>constexpr int LARGER=X>Y?X:Y;\ntemplate<int Tensor>constexpr int LARGER_PAIR=LARGER<SIZE<Tensor>,SIZE<Tensor+1>>;\nconstexpr int LARGEST_SIZE=\nLARGER<LARGER<LARGER_PAIR<IN_A>,LARGER_PAIR<IN_W>>,LARGER<LARGER_PAIR<OUT_Y>,LARGER_PAIR<OUT_DB>>>;\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\n\nstruct Scalars{\nAcc parameter,weight,rest,scale;\n};\nDEVICE Scalars scalars_of(const gpi__operation_params&p){\nreturn{(Acc)p.parameter,(Acc)p.weight,(Acc)(1-p.weight),USED<SCALE> ?(Acc)*p.scale:Acc(1)};\n}\n"
+"template<int Place>DEVICE Acc value_of(const Acc(&v)[TENSORS],const Scalars&s){\nif constexpr(Place<TENSORS)\nreturn v[Place];\nelse\nreturn Place==WEIGHT?s.weight:Place==REST?s.rest:s.scale;\n}\n\n#define TAKE_VALUE(place, name, kind_, members, type, periods) in.name[0] = value_of<place>(v, s);\n#define KEEP_VALUE(place, name, kind_, members, type, reduction_, accumulates) v[place] = out.name[0];\n\n\nDEVICE void compute(Acc(&v)[TENSORS],const Scalars&s){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_VALUE)\n#if FORMULA_PARAMETER\nin.parameter=s.parameter;\n#endif\n#if FORMULA_WAVES\nin.is_near=false;\n#endif\nformula(in,out);\nFORMULA_OUTPUTS(KEEP_VALUE)\n}\n\n\ntemplate<int Tensor>using Vector=Words<Type<Tensor>,VECTOR>;\n\n\n\nDEVICE void operate_on(Acc(&v)[TENSORS][VECTOR],const Scalars&s,Magnitude&largest){\nif(CAST_AMAX)\nkeep_largest_of<Amax>(v[IN_A],largest);\nUNROLL\nfor(int i=0;i<VECTOR;i++){\nAcc one[TENSORS];\nUNROLL\nfor(int t=0;t<TENSORS;t++)\n"
+"one[t]=v[t][i];\ncompute(one,s);\nUNROLL\nfor(int t=OUT_Y;t<TENSORS;t++)\nv[t][i]=one[t];\n}\n}\n\ntemplate<int Tensor>DEVICE void to_values(const Vector<Tensor> &words,Acc(&v)[TENSORS][VECTOR]){\nwords_to_acc(words,v[Tensor]);\n}\ntemplate<int Tensor>DEVICE Vector<Tensor>from_values(const Acc(&v)[TENSORS][VECTOR]){\nreturn words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\ntemplate<int Tensor>DEVICE void repeat_value(Type<Tensor>x,Acc(&v)[TENSORS][VECTOR]){\nUNROLL\nfor(int i=0;i<VECTOR;i++)\nv[Tensor][i]=to_acc<Acc>(x);\n}\n\n\ntemplate<int Tensor>DEVICE Vector<Tensor>load_vector(const Type<Tensor> *from,int valid){\nif(valid==VECTOR)\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\nreturn words_of(read_elements<VECTOR>(from,valid));\n}\ntemplate<int Tensor>DEVICE void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\nUNROLL\n"
+"for(int i=0;i<VECTOR;i++)\n",
+"if(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 {"sum.cu",
 {
-"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT OUT_Y\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_REPEATS 0\n#define GEMMEPI_AT_ONCE 8\n#define GEMMEPI_KEPT 1\n#define GEMMEPI_ONE_AXIS 0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>DEVICE Line<Tensor>load_line(const gpi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\nrun.at[0]= *from;\n"
-"line.words=words_of(run);\n}else if(valid>=WIDE){\nline.words= *reinterpret_cast<const Words<Type<Tensor>,WIDE> *>(from);\n}else{\nline.words=words_of(read_elements<WIDE>(from,valid));\n}\n}\nreturn line;\n}\n\n#define LINE(Tensor, name) Line<Tensor> name;\nstruct Lines{\nGEMMEPI_EACH_INPUT(LINE)\n};\n\ntemplate<int Tensor>DEVICE void take_line(const Line<Tensor> &line,Acc(&v)[TENSORS][WIDE]){\nif constexpr(USED<Tensor>){\nwords_to_acc(line.words,v[Tensor]);\nif(REPEATS<Tensor>)\nUNROLL\nfor(int i=1;i<WIDE;i++)\nv[Tensor][i]=v[Tensor][0];\n}\n}\n\n#define TAKE_LINE(Tensor, name) take_line(lines.name, v);\n\n\nDEVICE void values_of(const Lines&lines,const Scalars&s,int valid,Acc(&sums)[WIDE]){\nAcc v[TENSORS][WIDE];\nGEMMEPI_EACH_INPUT(TAKE_LINE)\nUNROLL\nfor(int i=0;i<WIDE;i++){\nAcc one[TENSORS];\nUNROLL\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\nsums[i]=i<valid?one[GEMMEPI_OUTPUT]:Acc(0);\n}\n}\n\n\n\nstruct Index{\nlong long at[4];\n};\n"
-"DEVICE Index operator+(const Index&x,const Index&y){\nreturn{x.at[0]+y.at[0],x.at[1]+y.at[1],x.at[2]+y.at[2],x.at[3]+y.at[3]};\n}\n\n#define ADD_OFFSET(Tensor, name) \\\nif(USED<Tensor>)           \\\nresult.at[Tensor]+=at*axes.stride[Tensor][d];\n\n\nDEVICE Index index_of(const gpi__axes&axes,long long index,bool lines,long long&first){\nIndex result={};\nfirst=0;\n#pragma unroll 1\nfor(int d=0;d<axes.rank;d++){\nlong long extent=d==0&&lines?(axes.extent[d]+WIDE -1)/WIDE:axes.extent[d],rest=0,at=index;\nif(d+1<axes.rank){\nrest=(index|extent)>>32?index/extent:(long long)((u32)index/(u32)extent);\nat=index-rest*extent;\n}\nif(d==0&&lines){\nat*=WIDE;\nfirst=at;\n}\nGEMMEPI_EACH_INPUT(ADD_OFFSET)\nindex=rest;\n}\nreturn result;\n}\n\n#define LOAD_LINE(Tensor, name) load_line<Tensor>(p, index.at[Tensor], valid),\nDEVICE Lines load_lines(const gpi__sum_params&p,const Index&index,int valid){\nreturn{GEMMEPI_EACH_INPUT(LOAD_LINE)};\n}\n\n#define ADD_STEPS(Tensor, name) \\\n"
-"if(USED<Tensor>)          \\\nresult.at[Tensor]=count*p.summed.stride[Tensor][0];\n\n\nDEVICE Index steps_of(const gpi__sum_params&p,long long count){\nIndex result={};\nGEMMEPI_EACH_INPUT(ADD_STEPS)\nreturn result;\n}\n\n\n\n\nDEVICE void finish(const gpi__sum_params&p,u32 part,long long index,double sum){\nlong long at=0,rest=index;\nif(p.part_count<p.summed_count){\n((double*)p.data[GEMMEPI_OUTPUT])[part*p.kept_count+index]=sum;\nreturn;\n}\n#pragma unroll 1\nfor(int d=0;d<p.kept.rank;d++){\nlong long next=d+1<p.kept.rank?rest/p.kept.extent[d]:0;\nat+=(rest-next*p.kept.extent[d])*p.kept.stride[GEMMEPI_OUTPUT][d];\nrest=next;\n}\nOut*out=(Out*)p.data[GEMMEPI_OUTPUT]+at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<Out>(sum);\n}\n\n\ntemplate<int N>DEVICE Acc sum_of(const Acc(&x)[N]){\nif constexpr(N==1){\nreturn x[0];\n}else{\nAcc pairs[N/2];\nUNROLL\nfor(int i=0;i<N/2;i++)\npairs[i]=x[2*i]+x[2*i+1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate<int Count>\n",
-"DEVICE void sum_of_rows(const Lines*rows,const Scalars&s,const int*exist,Acc(&sums)[WIDE]){\nif constexpr(Count==1){\nvalues_of(*rows,s,*exist,sums);\n}else{\nAcc others[WIDE];\nsum_of_rows<Count/2>(rows,s,exist,sums);\nsum_of_rows<Count/2>(rows+Count/2,s,exist+Count/2,others);\nUNROLL\nfor(int i=0;i<WIDE;i++)\nsums[i]+=others[i];\n}\n}\n\n#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_kept(GEMMEPI_PARAMS gpi__sum_params p){\n__shared__ double shared[THREADS*WIDE];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long lines=(p.kept.extent[0]+WIDE -1)/WIDE,kept=p.kept_count/p.kept.extent[0]*lines;\nlong long line=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.x+threadIdx.x,first;\nIndex base=index_of(p.kept,line,true,first);\nint valid=line<kept?p.kept.extent[0]-first<WIDE?(int)(p.kept.extent[0]-first):WIDE:0;\n"
-"long long row=part*p.part_count+threadIdx.y,end=(part+1)*p.part_count,unused;\nend=end<p.summed_count?end:p.summed_count;\ndouble sums[WIDE]={};\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,row):base,step=steps_of(p,blockDim.y);\nfor(;row<end&&valid;row+=(long long)AT_ONCE*blockDim.y){\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=row+(long long)r*blockDim.y;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:row,false,unused);\nexist[r]=at<end?valid:0;\nloaded[r]=load_lines(p,next,exist[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\nif(IN_F32){\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded,s,exist,values);\nUNROLL\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}else{\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,exist[r],values);\nUNROLL\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}\n}\n}\nUNROLL\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]=sums[i];\n"
-"for(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nUNROLL\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]+=shared[i*THREADS+thread+half*blockDim.x];\n}\nif(threadIdx.y==0)\nfor(int i=0;i<valid;i++)\nfinish(p,part,line/lines*p.kept.extent[0]+first+i,shared[i*THREADS+thread]);\n}\n\n#else\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_along(GEMMEPI_PARAMS gpi__sum_params p){\n__shared__ double warps[THREADS/32];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long index=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.y+threadIdx.y,unused;\nbool exists=index<p.kept_count;\nIndex base=index_of(p.kept,exists?index:0,false,unused);\nlong long line=part*p.part_count+threadIdx.x,end=(part+1)*p.part_count;\nend= !exists?0:end<p.summed_count?end:p.summed_count;\n"
-"Index next=GEMMEPI_ONE_AXIS?base +steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\nfor(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:line,true,first);\nvalid[r]=at>=end?0:p.summed.extent[0]-first<WIDE?(int)(p.summed.extent[0]-first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\nsum+=sum_of(values);\nelse\nUNROLL\nfor(int i=0;i<WIDE;i++)\nsum+=values[i];\n}\n}\nfor(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\nsum+=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n__syncthreads();\nfor(u32 other=1;other<blockDim.x/32;other++)\n"
-"sum=threadIdx.x==0?sum+warps[thread/32+other]:sum;\n}\nif(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n"}},
+"#line 1 \"src/kernels/sum.cu\"\n#line 15\n#include \"operations.cuh\"\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>DEVICE Line<Tensor>load_line(const gpi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\nrun.at[0]= *from;\nline.words=words_of(run);\n}else if(valid>=WIDE){\nline.words= *reinterpret_cast<const Words<Type<Tensor>,WIDE> *>(from);\n}else{\nline.words=words_of(read_elements<WIDE>(from,valid));\n}\n}\nreturn line;\n}\n\n#define LINE(Tensor, name) Line<Tensor> name;\nstruct Lines{\n"
+"GEMMEPI_EACH_INPUT(LINE)\n};\n\ntemplate<int Tensor>DEVICE void take_line(const Line<Tensor> &line,Acc(&v)[TENSORS][WIDE]){\nif constexpr(USED<Tensor>){\nwords_to_acc(line.words,v[Tensor]);\nif(REPEATS<Tensor>)\nUNROLL\nfor(int i=1;i<WIDE;i++)\nv[Tensor][i]=v[Tensor][0];\n}\n}\n\n#define TAKE_LINE(Tensor, name) take_line(lines.name, v);\n\n\nDEVICE void values_of(const Lines&lines,const Scalars&s,int valid,Acc(&sums)[WIDE]){\nAcc v[TENSORS][WIDE];\nGEMMEPI_EACH_INPUT(TAKE_LINE)\nUNROLL\nfor(int i=0;i<WIDE;i++){\nAcc one[TENSORS];\nUNROLL\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\ncompute(one,s);\nsums[i]=i<valid?one[GEMMEPI_OUTPUT]:Acc(0);\n}\n}\n\n\n\nstruct Index{\nlong long at[4];\n};\nDEVICE Index operator+(const Index&x,const Index&y){\nreturn{x.at[0]+y.at[0],x.at[1]+y.at[1],x.at[2]+y.at[2],x.at[3]+y.at[3]};\n}\n\n#define ADD_OFFSET(Tensor, name) \\\nif(USED<Tensor>)           \\\nresult.at[Tensor]+=at*axes.stride[Tensor][d];\n\n\n"
+"DEVICE Index index_of(const gpi__axes&axes,long long index,bool lines,long long&first){\nIndex result={};\nfirst=0;\n#pragma unroll 1\nfor(int d=0;d<axes.rank;d++){\nlong long extent=d==0&&lines?(axes.extent[d]+WIDE -1)/WIDE:axes.extent[d],rest=0,at=index;\nif(d+1<axes.rank){\nrest=(index|extent)>>32?index/extent:(long long)((u32)index/(u32)extent);\nat=index-rest*extent;\n}\nif(d==0&&lines){\nat*=WIDE;\nfirst=at;\n}\nGEMMEPI_EACH_INPUT(ADD_OFFSET)\nindex=rest;\n}\nreturn result;\n}\n\n#define LOAD_LINE(Tensor, name) load_line<Tensor>(p, index.at[Tensor], valid),\nDEVICE Lines load_lines(const gpi__sum_params&p,const Index&index,int valid){\nreturn{GEMMEPI_EACH_INPUT(LOAD_LINE)};\n}\n\n#define ADD_STEPS(Tensor, name) \\\nif(USED<Tensor>)          \\\nresult.at[Tensor]=count*p.summed.stride[Tensor][0];\n\n\nDEVICE Index steps_of(const gpi__sum_params&p,long long count){\nIndex result={};\nGEMMEPI_EACH_INPUT(ADD_STEPS)\nreturn result;\n}\n\n\n\n\n"
+"DEVICE void finish(const gpi__sum_params&p,u32 part,long long index,double sum){\nlong long at=0,rest=index;\nif(p.part_count<p.summed_count){\n((double*)p.data[GEMMEPI_OUTPUT])[part*p.kept_count+index]=sum;\nreturn;\n}\n#pragma unroll 1\nfor(int d=0;d<p.kept.rank;d++){\nlong long next=d+1<p.kept.rank?rest/p.kept.extent[d]:0;\nat+=(rest-next*p.kept.extent[d])*p.kept.stride[GEMMEPI_OUTPUT][d];\nrest=next;\n}\nOut*out=(Out*)p.data[GEMMEPI_OUTPUT]+at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<Out>(sum);\n}\n\n\ntemplate<int N>DEVICE Acc sum_of(const Acc(&x)[N]){\nif constexpr(N==1){\nreturn x[0];\n}else{\nAcc pairs[N/2];\nUNROLL\nfor(int i=0;i<N/2;i++)\npairs[i]=x[2*i]+x[2*i+1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate<int Count>\nDEVICE void sum_of_rows(const Lines*rows,const Scalars&s,const int*exist,Acc(&sums)[WIDE]){\nif constexpr(Count==1){\nvalues_of(*rows,s,*exist,sums);\n}else{\nAcc others[WIDE];\nsum_of_rows<Count/2>(rows,s,exist,sums);\n"
+"sum_of_rows<Count/2>(rows+Count/2,s,exist+Count/2,others);\nUNROLL\nfor(int i=0;i<WIDE;i++)\nsums[i]+=others[i];\n",
+"}\n}\n\n#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_kept(GEMMEPI_PARAMS gpi__sum_params p){\n__shared__ double shared[THREADS*WIDE];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long lines=(p.kept.extent[0]+WIDE -1)/WIDE,kept=p.kept_count/p.kept.extent[0]*lines;\nlong long line=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.x+threadIdx.x,first;\nIndex base=index_of(p.kept,line,true,first);\nint valid=line<kept?p.kept.extent[0]-first<WIDE?(int)(p.kept.extent[0]-first):WIDE:0;\nlong long row=part*p.part_count+threadIdx.y,end=(part+1)*p.part_count,unused;\nend=end<p.summed_count?end:p.summed_count;\ndouble sums[WIDE]={};\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,row):base,step=steps_of(p,blockDim.y);\nfor(;row<end&&valid;row+=(long long)AT_ONCE*blockDim.y){\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\n"
+"long long at=row+(long long)r*blockDim.y;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:row,false,unused);\nexist[r]=at<end?valid:0;\nloaded[r]=load_lines(p,next,exist[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\nif(IN_F32){\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded,s,exist,values);\nUNROLL\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}else{\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,exist[r],values);\nUNROLL\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}\n}\n}\nUNROLL\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]=sums[i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nUNROLL\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]+=shared[i*THREADS+thread+half*blockDim.x];\n}\nif(threadIdx.y==0)\nfor(int i=0;i<valid;i++)\nfinish(p,part,line/lines*p.kept.extent[0]+first+i,shared[i*THREADS+thread]);\n}\n\n#else\n\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_along(GEMMEPI_PARAMS gpi__sum_params p){\n__shared__ double warps[THREADS/32];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long index=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.y+threadIdx.y,unused;\nbool exists=index<p.kept_count;\nIndex base=index_of(p.kept,exists?index:0,false,unused);\nlong long line=part*p.part_count+threadIdx.x,end=(part+1)*p.part_count;\nend= !exists?0:end<p.summed_count?end:p.summed_count;\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\nfor(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:line,true,first);\n"
+"valid[r]=at>=end?0:p.summed.extent[0]-first<WIDE?(int)(p.summed.extent[0]-first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\nsum+=sum_of(values);\nelse\nUNROLL\nfor(int i=0;i<WIDE;i++)\nsum+=values[i];\n}\n}\nfor(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\nsum+=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n__syncthreads();\nfor(u32 other=1;other<blockDim.x/32;other++)\nsum=threadIdx.x==0?sum+warps[thread/32+other]:sum;\n}\nif(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n"}},
 #endif
 #if !defined(GEMMEPI_NO_ELEMENTWISE) && !defined(GEMMEPI_NO_FP8)
 {"scaled.cu",
@@ -21349,89 +21431,6 @@ static float gpi__host_scale_of_history(const gpi__problem *problem, const gpi__
   return 1 / *scale;
 }
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* What an element-wise operation computes of some outputs: a formula, made of nodes of gpi__operation_nodes. */
-
-/* It points into itself, so that it stays where it is. Operands are tensors, as these are numbered, and behind them the numbers of a run. */
-typedef struct gpi__operation_formula {
-  gpi__formula formula;
-  gpi__node nodes[GPI__OPERATION_NODE_COUNT];
-  int8_t numbers
-    [GPI__OPERATION_NODE_COUNT]; /* of each row of gpi__operation_nodes its node, from 1; 0: it is not needed */
-} gpi__operation_formula;
-
-enum { GPI__OPERAND_WEIGHT = GPI__TENSORS, GPI__OPERAND_REST, GPI__OPERAND_SCALE, GPI__OPERATION_OPERANDS };
-
-static int gpi__operand_of_node(int row) {
-  return row < GPI__NODE_WEIGHT ? row : (int)GPI__OPERAND_WEIGHT + row - GPI__NODE_WEIGHT;
-}
-
-/* A weight that is no tensor is a number of the run, and 1 minus it another, which is so rounded once. */
-static int gpi__row_in_task(const gpi__task *task, int row) {
-  if (gpi__task_has(task, GPI__IN_W))
-    return row;
-  return row == GPI__NODE_W      ? (int)GPI__NODE_WEIGHT
-     : row == GPI__NODE_REST ? (int)GPI__NODE_WITHOUT_WEIGHT
-        : row;
-}
-
-/* Returns the number of a row's node, which is put behind its arguments. */
-static int gpi__put_operation_node(const gpi__task *task, gpi__operation_formula *to, int row) {
-  const gpi__operation_node *from;
-  gpi__node node = gpi__node_of(GPI__OP_NUMBER, -1, -1, -1);
-  int a;
-  row = gpi__row_in_task(task, row);
-  from = &gpi__operation_nodes[row];
-  if (to->numbers[row])
-    return to->numbers[row] - 1;
-  node.op = (uint8_t)from->op;
-  node.number = from->number;
-  node.width = (uint8_t)(row < GPI__NODE_WEIGHT ? GPI__WIDE : GPI__ANY);
-  for (a = 0; a < 3; a++)
-    if (from->args[a] != GPI__NODE_NONE) {
-      node.args[a] = (int16_t)gpi__put_operation_node(task, to, from->args[a]);
-      if (to->nodes[node.args[a]].width != GPI__ANY)
-        node.width = GPI__WIDE;
-    }
-  if (from->op == GPI__OP_LT)
-    node.type = GPI__OF_TRUTH;
-  if (from->op == GPI__OP_OPERAND) {
-    node.place = (int16_t)gpi__operand_of_node(row);
-    to->formula.operands[node.place].used = GPI__BY_PLACE;
-  }
-  if (from->op >= GPI__OP_ACTIVATE && from->op <= GPI__OP_GRADIENT) {
-    node.place = (int16_t)(gpi__activation_of((gemmepi_epilogue)task->activation) - gpi__activations);
-    node.number = task->parameter;
-  }
-  to->nodes[to->formula.node_count] = node;
-  to->numbers[row] = (int8_t)++to->formula.node_count;
-  return to->numbers[row] - 1;
-}
-
-/* Of the outputs that the nest has. operation: the task's, or that of partial sums. */
-static void gpi__formula_of_operation(const gpi__task *task, int operation, const gpi__nest *nest, gpi__operation_formula *to) {
-  gpi__formula *f = &to->formula;
-  int t, row;
-  memset(to, 0, sizeof *to);
-  f->nodes = to->nodes;
-  f->accumulator = task->accumulator;
-  f->parts = 1;
-  f->n_width = GPI__WIDE;
-  f->operand_count = GPI__OPERATION_OPERANDS;
-  for (t = 0; t < GPI__OPERATION_OPERANDS; t++) {
-    f->operands[t].kind = (uint8_t)(t < GPI__TENSORS          ? GEMMEPI_FULL : t == GPI__OPERAND_SCALE ? GEMMEPI_SCALAR
-      : GEMMEPI_NUMBER);
-    f->operands[t].dtype = (uint8_t)(t < GPI__TENSORS ? nest->dtype[t] : f->accumulator);
-    f->operands[t].members = 1;
-  }
-  for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
-    if (gpi__nest_has(nest, t)) {
-      row = gpi__operation(operation)->made[t - GPI__OUT_Y];
-      if (operation == GEMMEPI_OP_CAST && task->flags & GEMMEPI_CAST_SCALE)
-        row = GPI__NODE_SCALED;
-      f->operands[t].output = f->operands[t].used = 1;
-      f->operands[t].node = (int16_t)gpi__put_operation_node(task, to, row);
-    }
-}
 /* Element-wise operations in plain C: a run of units at a time, everything in double, rounded once. */
 
 #include <float.h>
@@ -23058,6 +23057,8 @@ static gemmepi_status gpi__run_formula_on_host(const gpi__elementwise_formula *o
 #define GPI__VECTOR_BYTES    16 /* one access to memory */
 #define GPI__VECTOR_MOST     8 /* elements */
 
+#define GPI__OPERATION_TEXT 4096 /* characters of a prologue; the longest has about half */
+
 #define GPI__LOOP_AT_ONCE 2 /* accesses of a thread to a dense tensor; on an H200 4 and 8 are slower */
 
 /* How a tensor goes through a tile: as in elementwise.cu. */
@@ -23101,23 +23102,21 @@ static int gpi__task_is_exact(const gpi__task *task) {
   return 0;
 }
 
-/* type_of_output: what operations.cuh takes an output for, 0 for its own. */
+/* What operations.cuh reads, and the function of one index. operation: the task's, or that of partial sums. type_of_output: what it has an output
+ for, 0 for its own. */
 static void gpi__append_operation(gpi__text *text, const gpi__task *task, int operation,
-  const gpi__nest *nest, int accumulator, int cast, int type_of_output) {
-  static const char *const names[GPI__PARAMS_TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
+  const gpi__nest *nest, int accumulator, int type_of_output) {
+  gpi__operation_formula of;
   int t;
-  gpi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
-  gpi__append(text, "#define GEMMEPI_ACTIVATION %d\n", (int)task->activation);
-  gpi__append(text, "#define GEMMEPI_EXACT %d\n", gpi__task_is_exact(task));
-  gpi__append(text, "#define GEMMEPI_USED 0x%x\n", (unsigned)nest->used);
-  gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(accumulator));
-  gpi__append(text, "#define GEMMEPI_CAST %d\n", cast);
-  for (t = 0; t < GPI__PARAMS_TENSORS; t++) {
-    int dtype = gpi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
-    if (t >= GPI__OUT_Y && type_of_output)
-      dtype = type_of_output;
-    gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t], gpi__type(dtype));
-  }
+  gpi__formula_of_operation(task, operation, nest, &of);
+  of.formula.accumulator = accumulator;
+  of.formula.is_short = !gpi__task_is_exact(task);
+  for (t = GPI__OUT_Y; t < GPI__TENSORS && type_of_output; t++)
+    of.formula.operands[t].dtype = (uint8_t)type_of_output;
+  gpi__append(text,
+    "#define GEMMEPI_T %s\n#define GEMMEPI_EXACT %d\n#define GEMMEPI_AMAX %d\n#include \"types.cuh\"\n#include \"activation.cuh\"\n",
+    gpi__type(accumulator), !of.formula.is_short, (task->flags & GEMMEPI_CAST_AMAX) != 0);
+  gpi__emit_formula(text, &of.formula);
 }
 
 /* "gemmepi_elementwise_silu_backward_bf16". An operation that is an activation is called by that. */
@@ -23328,18 +23327,13 @@ static int64_t gpi__describe_tiles(const gpi__task *task, gpi__loop *loop, int v
 
 /* >>building and running */
 
-/* Of CAST's single scale and amax; those of rows and blocks are scaled.h's. */
-static int gpi__loop_cast(const gpi__task *task) {
-  return (task->flags & GEMMEPI_CAST_SCALE ? 1 : 0) | (task->flags & GEMMEPI_CAST_AMAX ? 2 : 0);
-}
-
 /* What is launched, but for the kernel: blocks, parameters and the prologue. */
 static gemmepi_status gpi__describe_loop(const gpi__task *task, uint32_t outputs, gpi__loop *loop, gpi__text *defines) {
   int64_t blocks;
   int vector;
   gpi__convert_nest(task, outputs, &loop->nest);
   vector = gpi__vector_of(gpi__largest_size(&loop->nest, ~0u));
-  gpi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator, gpi__loop_cast(task), 0);
+  gpi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator, 0);
   if (gpi__is_contiguous(task, &loop->nest, vector))
     blocks = gpi__describe_contiguous(loop, vector, defines);
   else
@@ -23352,7 +23346,7 @@ static gemmepi_status gpi__describe_loop(const gpi__task *task, uint32_t outputs
 }
 
 static gemmepi_status gpi__build_loop(gemmepi_context *context, const gpi__task *task, uint32_t outputs, gpi__loop *loop) {
-  char prologue[1024];
+  char prologue[GPI__OPERATION_TEXT];
   gpi__text defines = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gpi__describe_loop(task, outputs, loop, &defines);
   if (status)
@@ -23498,7 +23492,7 @@ static void gpi__append_sum(gpi__text *defines, const gpi__task *task, int opera
       repeats |= 1 << t;
   }
   gpi__append_operation(defines, task, operation, nest,
-    gpi__largest_size(nest, GPI__INPUTS) == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
+    gpi__largest_size(nest, GPI__INPUTS) == 8 ? GEMMEPI_F64 : GEMMEPI_F32, of);
   gpi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
   gpi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(nest->dtype[step->output]));
   gpi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n", ends && (task->flags & GEMMEPI_ACCUMULATE) != 0);
@@ -23511,7 +23505,7 @@ static void gpi__append_sum(gpi__text *defines, const gpi__task *task, int opera
 
 static gemmepi_status gpi__build_sum_step(gemmepi_context *context, const gpi__task *task, int operation,
   gpi__sum_step *step, int ends) {
-  char prologue[1024];
+  char prologue[GPI__OPERATION_TEXT];
   gpi__text defines = gpi__text_in(prologue, sizeof prologue);
   gpi__append_sum(&defines, task, operation, step, ends);
   gpi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",

@@ -106,6 +106,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/elementwise.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "problem/nest.h"
+#include "problem/operation_graph.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/elementwise_formula.h"
 #endif
@@ -150,7 +151,6 @@ GPI__OPTIMIZE_LITTLE_END
 #include "host/found_scale.h"
 #include "host/formula.h"
 #ifndef GEMMEPI_NO_ELEMENTWISE
-#include "problem/operation_graph.h"
 #include "host/elementwise.h"
 #endif
 #endif

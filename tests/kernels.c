@@ -625,7 +625,7 @@ static void add_elementwise(gemmepi_operation operation, gemmepi_epilogue activa
                             const layout_row *layout) {
     const gpi__operation_row *row = gpi__operation((int)operation);
     uint32_t all = row->needs | row->may;
-    char name[96], prologue[1024];
+    char name[96], prologue[GPI__OPERATION_TEXT];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     gpi__loop loop;
@@ -648,7 +648,7 @@ static void add_elementwise(gemmepi_operation operation, gemmepi_epilogue activa
 }
 
 static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags, const layout_row *layout) {
-    char name[96], prologue[1024];
+    char name[96], prologue[GPI__OPERATION_TEXT];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     gpi__loop loop;
@@ -672,7 +672,7 @@ static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags, const
 /* lerp's dw, and bias_grad, over the first or the last axis of the layout */
 static void add_sum(gemmepi_operation operation, gemmepi_dtype dtype, gemmepi_dtype out, int first_axis,
                     uint64_t flags, const layout_row *layout) {
-    char name[96], prologue[1024];
+    char name[96], prologue[GPI__OPERATION_TEXT];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     gpi__sum_step step;

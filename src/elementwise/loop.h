@@ -4,11 +4,14 @@
 
 #include "../device/launch.h"
 #include "../kernels/params.h"
-#include "../problem/nest.h"
+#include "../formula/emit.h"
+#include "../problem/operation_graph.h"
 
 #define GPI__ELEMENT_THREADS 256 /* of all element-wise kernels */
 #define GPI__VECTOR_BYTES    16  /* one access to memory */
 #define GPI__VECTOR_MOST     8   /* elements */
+
+#define GPI__OPERATION_TEXT 4096 /* characters of a prologue; the longest has about half */
 
 #define GPI__LOOP_AT_ONCE 2 /* accesses of a thread to a dense tensor; on an H200 4 and 8 are slower */
 
@@ -53,23 +56,22 @@ static int gpi__task_is_exact(const gpi__task *task) {
     return 0;
 }
 
-/* type_of_output: what operations.cuh takes an output for, 0 for its own. */
+/* What operations.cuh reads, and the function of one index. operation: the task's, or that of partial sums. type_of_output: what it has an output
+   for, 0 for its own. */
 static void gpi__append_operation(gpi__text *text, const gpi__task *task, int operation,
-                                  const gpi__nest *nest, int accumulator, int cast, int type_of_output) {
-    static const char *const names[GPI__PARAMS_TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
+                                  const gpi__nest *nest, int accumulator, int type_of_output) {
+    gpi__operation_formula of;
     int t;
-    gpi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
-    gpi__append(text, "#define GEMMEPI_ACTIVATION %d\n", (int)task->activation);
-    gpi__append(text, "#define GEMMEPI_EXACT %d\n", gpi__task_is_exact(task));
-    gpi__append(text, "#define GEMMEPI_USED 0x%x\n", (unsigned)nest->used);
-    gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__type(accumulator));
-    gpi__append(text, "#define GEMMEPI_CAST %d\n", cast);
-    for (t = 0; t < GPI__PARAMS_TENSORS; t++) {
-        int dtype = gpi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
-        if (t >= GPI__OUT_Y && type_of_output)
-            dtype = type_of_output;
-        gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t], gpi__type(dtype));
-    }
+    gpi__formula_of_operation(task, operation, nest, &of);
+    of.formula.accumulator = accumulator;
+    of.formula.is_short = !gpi__task_is_exact(task);
+    for (t = GPI__OUT_Y; t < GPI__TENSORS && type_of_output; t++)
+        of.formula.operands[t].dtype = (uint8_t)type_of_output;
+    gpi__append(
+        text,
+        "#define GEMMEPI_T %s\n#define GEMMEPI_EXACT %d\n#define GEMMEPI_AMAX %d\n#include \"types.cuh\"\n#include \"activation.cuh\"\n",
+        gpi__type(accumulator), !of.formula.is_short, (task->flags & GEMMEPI_CAST_AMAX) != 0);
+    gpi__emit_formula(text, &of.formula);
 }
 
 /* "gemmepi_elementwise_silu_backward_bf16". An operation that is an activation is called by that. */
@@ -284,11 +286,6 @@ static int64_t gpi__describe_tiles(const gpi__task *task, gpi__loop *loop, int v
 
 /* >>building and running */
 
-/* Of CAST's single scale and amax; those of rows and blocks are scaled.h's. */
-static int gpi__loop_cast(const gpi__task *task) {
-    return (task->flags & GEMMEPI_CAST_SCALE ? 1 : 0) | (task->flags & GEMMEPI_CAST_AMAX ? 2 : 0);
-}
-
 /* What is launched, but for the kernel: blocks, parameters and the prologue. */
 static gemmepi_status gpi__describe_loop(const gpi__task *task, uint32_t outputs, gpi__loop *loop,
                                          gpi__text *defines) {
@@ -296,8 +293,7 @@ static gemmepi_status gpi__describe_loop(const gpi__task *task, uint32_t outputs
     int vector;
     gpi__convert_nest(task, outputs, &loop->nest);
     vector = gpi__vector_of(gpi__largest_size(&loop->nest, ~0u));
-    gpi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator,
-                          gpi__loop_cast(task), 0);
+    gpi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator, 0);
     if (gpi__is_contiguous(task, &loop->nest, vector))
         blocks = gpi__describe_contiguous(loop, vector, defines);
     else
@@ -312,7 +308,7 @@ static gemmepi_status gpi__describe_loop(const gpi__task *task, uint32_t outputs
 
 static gemmepi_status gpi__build_loop(gemmepi_context *context, const gpi__task *task, uint32_t outputs,
                                       gpi__loop *loop) {
-    char prologue[1024];
+    char prologue[GPI__OPERATION_TEXT];
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status = gpi__describe_loop(task, outputs, loop, &defines);
     if (status)

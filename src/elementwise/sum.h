@@ -124,7 +124,7 @@ static void gpi__append_sum(gpi__text *defines, const gpi__task *task, int opera
             repeats |= 1 << t;
     }
     gpi__append_operation(defines, task, operation, nest,
-                          gpi__largest_size(nest, GPI__INPUTS) == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
+                          gpi__largest_size(nest, GPI__INPUTS) == 8 ? GEMMEPI_F64 : GEMMEPI_F32, of);
     gpi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
     gpi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(nest->dtype[step->output]));
     gpi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n", ends && (task->flags & GEMMEPI_ACCUMULATE) != 0);
@@ -138,7 +138,7 @@ static void gpi__append_sum(gpi__text *defines, const gpi__task *task, int opera
 
 static gemmepi_status gpi__build_sum_step(gemmepi_context *context, const gpi__task *task, int operation,
                                           gpi__sum_step *step, int ends) {
-    char prologue[1024];
+    char prologue[GPI__OPERATION_TEXT];
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     gpi__append_sum(&defines, task, operation, step, ends);
     gpi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",

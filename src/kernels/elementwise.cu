@@ -1,14 +1,13 @@
 // An element-wise operation over tensors: `gemmepi_contiguous` where all are dense in the same order, `gemmepi_strided`
 // for any strides.
+//
+//     GEMMEPI_AMAX       1: of a cast, that finds the largest |a|, too
+//     GEMMEPI_AT_ONCE    gemmepi_contiguous: vectors that a thread has under way
+//     GEMMEPI_REPEATS    gemmepi_contiguous: bit t: tensor t is one number for all
+//     GEMMEPI_TILE       gemmepi_strided: a tile's extent along the first axis, a power of two from 8 to 4096; else 0
+//     GEMMEPI_PER_THREAD gemmepi_strided: elements of a tile that a thread makes
+//     GEMMEPI_MODES      gemmepi_strided: four bits for each tensor, of the enum below
 #include "operations.cuh"
-
-#ifndef GEMMEPI_TILE
-#define GEMMEPI_AT_ONCE    2  // gemmepi_contiguous: vectors that a thread has under way
-#define GEMMEPI_REPEATS    0  // gemmepi_contiguous: bit t: tensor t is one number for all
-#define GEMMEPI_TILE       0  // gemmepi_strided: a tile's extent along the first axis, a power of two from 8 to 4096
-#define GEMMEPI_PER_THREAD 16 // gemmepi_strided: elements of a tile that a thread makes
-#define GEMMEPI_MODES      0u // gemmepi_strided: four bits for each tensor, of the enum below
-#endif
 
 constexpr int THREADS = 256;
 

@@ -1,51 +1,31 @@
-// The element-wise operations: what each computes for one index. With its row in gpi__operations and its twin on the
-// host this is all that there is of an operation; elementwise.cu and sum.cu bring the values.
+// Element-wise operations: between the tensors of one and the function of one index that formula/emit.h writes of it into the prologue, with
+// what that needs ahead of it. elementwise.cu and sum.cu bring the values.
 #pragma once
 #include "types.cuh"
 #include "activation.cuh"
 #include "amax.cuh"
 #include "params.h"
 
-// The prologue defines these for the operation at hand; the values here let the file compile by itself.
-#ifndef GEMMEPI_OPERATION
-#define GEMMEPI_OPERATION  1 // the public value
-#define GEMMEPI_ACTIVATION CODE_SILU // the public value
-#define GEMMEPI_USED       0x11 // bit t: tensor t of the enum below is read or written
-#define GEMMEPI_ACC        F32
-#define GEMMEPI_A_TYPE     F32
-#define GEMMEPI_B_TYPE     F32
-#define GEMMEPI_W_TYPE     F32
-#define GEMMEPI_DY_TYPE    F32
-#define GEMMEPI_Y_TYPE     F32
-#define GEMMEPI_DA_TYPE    F32
-#define GEMMEPI_DB_TYPE    F32
-#define GEMMEPI_DW_TYPE    F32
-#define GEMMEPI_CAST       0 // what goes with a cast: bits 1 scale, 2 amax
-#endif
-
-typedef GEMMEPI_ACC Acc;
+typedef GEMMEPI_T Acc;
 
 enum { IN_A, IN_B, IN_W, IN_DY, OUT_Y, OUT_DA, OUT_DB, OUT_DW, TENSORS };
-enum {
-    OP_ACTIVATION = 1, OP_ACTIVATION_BACKWARD, OP_GATED, OP_GATED_BACKWARD, OP_LERP, OP_LERP_BACKWARD, OP_BIAS_GRAD, OP_CAST
-};
+enum { WEIGHT = TENSORS + 1, REST, SCALE }; // numbers of a run: of LERP without w, w and 1 - w; of CAST
 
-template <int Tensor> struct Type_of;
-template <> struct Type_of<IN_A> { typedef GEMMEPI_A_TYPE type; };
-template <> struct Type_of<IN_B> { typedef GEMMEPI_B_TYPE type; };
-template <> struct Type_of<IN_W> { typedef GEMMEPI_W_TYPE type; };
-template <> struct Type_of<IN_DY> { typedef GEMMEPI_DY_TYPE type; };
-template <> struct Type_of<OUT_Y> { typedef GEMMEPI_Y_TYPE type; };
-template <> struct Type_of<OUT_DA> { typedef GEMMEPI_DA_TYPE type; };
-template <> struct Type_of<OUT_DB> { typedef GEMMEPI_DB_TYPE type; };
-template <> struct Type_of<OUT_DW> { typedef GEMMEPI_DW_TYPE type; };
+template <int Tensor> struct Type_of { typedef F32 type; };
+#define TYPE_OF_INPUT(place, name, kind_, members, type_, periods)                 template <> struct Type_of<place> { typedef type_ type; };
+#define TYPE_OF_OUTPUT(place, name, kind_, members, type_, reduction_, accumulates) TYPE_OF_INPUT(place, name, kind_, members, type_, 0)
+FORMULA_INPUTS(TYPE_OF_INPUT)
+FORMULA_OUTPUTS(TYPE_OF_OUTPUT)
 template <int Tensor> using Type = typename Type_of<Tensor>::type;
 
 typedef Amax_of<Type<IN_A>> Amax; // holds every value of a
 typedef decltype(magnitude(Amax())) Magnitude;
 
-template <int Tensor> constexpr bool USED = (GEMMEPI_USED >> Tensor & 1) != 0;
-constexpr bool CAST_SCALE = (GEMMEPI_CAST & 1) != 0, CAST_AMAX = (GEMMEPI_CAST & 2) != 0;
+#define BIT_OF_INPUT(place, name, kind_, members, type, periods)                  | 1 << place
+#define BIT_OF_OUTPUT(place, name, kind_, members, type, reduction_, accumulates) | 1 << place
+constexpr int USED_PLACES = 0 FORMULA_INPUTS(BIT_OF_INPUT) FORMULA_OUTPUTS(BIT_OF_OUTPUT);
+template <int Place> constexpr bool USED = (USED_PLACES >> Place & 1) != 0;
+constexpr bool CAST_AMAX = GEMMEPI_AMAX;
 
 #define GEMMEPI_EACH_INPUT(DO)  DO(IN_A, a) DO(IN_B, b) DO(IN_W, w) DO(IN_DY, dy)
 #define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y, y) DO(OUT_DA, da) DO(OUT_DB, db) DO(OUT_DW, dw)
@@ -60,47 +40,34 @@ constexpr int VECTOR = 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN; // ele
 
 // What is the same for all indices.
 struct Scalars {
-    Acc parameter, weight, rest; // rest is 1 - weight
-    bool near_a;                 // |weight| < 1/2
-    Acc scale;
+    Acc parameter, weight, rest, scale;
 };
 __device__ inline Scalars scalars_of(const gpi__operation_params &p) {
-    Scalars s;
-    s.parameter = (Acc)p.parameter;
-    s.weight = (Acc)p.weight;
-    s.rest = (Acc)(1 - p.weight);
-    s.near_a = p.weight > -0.5 && p.weight < 0.5;
-    s.scale = CAST_SCALE ? (Acc)*p.scale : Acc(1);
-    return s;
+    return {(Acc)p.parameter, (Acc)p.weight, (Acc)(1 - p.weight), USED<SCALE> ? (Acc)*p.scale : Acc(1)};
+}
+template <int Place> __device__ inline Acc value_of(const Acc (&v)[TENSORS], const Scalars &s) {
+    if constexpr (Place < TENSORS)
+        return v[Place];
+    else
+        return Place == WEIGHT ? s.weight : Place == REST ? s.rest : s.scale;
 }
 
+#define TAKE_VALUE(place, name, kind_, members, type, periods)                 in.name[0] = value_of<place>(v, s);
+#define KEEP_VALUE(place, name, kind_, members, type, reduction_, accumulates) v[place] = out.name[0];
+
 // v holds the inputs of one index, and receives the outputs.
-__device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {
-    constexpr int operation = GEMMEPI_OPERATION;
-    if constexpr (operation == OP_ACTIVATION) {
-        v[OUT_Y] = activate<GEMMEPI_ACTIVATION>(v[IN_A], s.parameter);
-    } else if constexpr (operation == OP_ACTIVATION_BACKWARD) {
-        v[OUT_DA] = times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], s.parameter);
-    } else if constexpr (operation == OP_GATED) {
-        v[OUT_Y] = times_activation<GEMMEPI_ACTIVATION>(v[IN_A], v[IN_B], s.parameter);
-    } else if constexpr (operation == OP_GATED_BACKWARD) {
-        if (USED<OUT_DA>)
-            v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);
-        if (USED<OUT_DB>)
-            v[OUT_DB] = gate_gradient<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], v[IN_B], s.parameter);
-    } else if constexpr (operation == OP_LERP) {
-        Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;
-        bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;
-        v[OUT_Y] = near_a ? a + w * (b - a) : b - (b - a) * rest;
-    } else if constexpr (operation == OP_LERP_BACKWARD) {
-        Acc w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;
-        v[OUT_DA] = rest * v[IN_DY];
-        v[OUT_DB] = w * v[IN_DY];
-        if (USED<OUT_DW>)
-            v[OUT_DW] = v[IN_DY] * (v[IN_B] - v[IN_A]);
-    } else {
-        v[OUT_Y] = CAST_SCALE ? v[IN_A] * s.scale : v[IN_A];
-    }
+__device__ inline void compute(Acc (&v)[TENSORS], const Scalars &s) {
+    Formula_in in;
+    Formula_out out;
+    FORMULA_INPUTS(TAKE_VALUE)
+#if FORMULA_PARAMETER
+    in.parameter = s.parameter;
+#endif
+#if FORMULA_WAVES
+    in.is_near = false;
+#endif
+    formula(in, out);
+    FORMULA_OUTPUTS(KEEP_VALUE)
 }
 
 // A vector of each tensor as it lies in memory.
@@ -117,7 +84,7 @@ __device__ inline void operate_on(Acc (&v)[TENSORS][VECTOR], const Scalars &s, M
 #pragma unroll
         for (int t = 0; t < TENSORS; t++)
             one[t] = v[t][i];
-        operate(one, s);
+        compute(one, s);
 #pragma unroll
         for (int t = OUT_Y; t < TENSORS; t++)
             v[t][i] = one[t];

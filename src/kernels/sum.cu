@@ -3,18 +3,16 @@
 // for each sum would not fill the device, in partial sums that another launch adds up.
 //
 // 16-bit values are added in f32, eight at a time, all else in f64: an axis may have millions of indices.
+//
+//     GEMMEPI_OUTPUT     the tensor that is summed, named for its operation; in the formula it has the type of an input
+//     GEMMEPI_OUT_TYPE   as it lies in memory; F64 of partial sums
+//     GEMMEPI_ACCUMULATE 1: add to what it holds
+//     GEMMEPI_VECTORS    1: every input is dense and aligned, or repeats, along the innermost axis
+//     GEMMEPI_REPEATS    bit t: tensor t is one number along the innermost axis
+//     GEMMEPI_AT_ONCE    rows or vectors that a thread has under way, a power of two
+//     GEMMEPI_KEPT       1: gemmepi_sum_kept, 0: gemmepi_sum_along
+//     GEMMEPI_ONE_AXIS   1: what is added up is one axis, or none
 #include "operations.cuh"
-
-#ifndef GEMMEPI_OUTPUT
-#define GEMMEPI_OUTPUT     OUT_Y // the tensor that is summed, named for its operation
-#define GEMMEPI_OUT_TYPE   F32   // as it lies in memory; F64 of partial sums
-#define GEMMEPI_ACCUMULATE 0     // 1: add to what it holds
-#define GEMMEPI_VECTORS    0     // 1: every input is dense and aligned, or repeats, along the innermost axis
-#define GEMMEPI_REPEATS    0     // bit t: tensor t is one number along the innermost axis
-#define GEMMEPI_AT_ONCE    8     // rows or vectors that a thread has under way, a power of two
-#define GEMMEPI_KEPT       1     // 1: gemmepi_sum_kept, 0: gemmepi_sum_along
-#define GEMMEPI_ONE_AXIS   0     // 1: what is added up is one axis, or none
-#endif
 
 constexpr int THREADS = 256, AT_ONCE = GEMMEPI_AT_ONCE; // rows, or vectors, under way at a time
 constexpr bool IN_F32 = LARGEST_SIZE <= 2;         // how the first eight are added
@@ -72,7 +70,7 @@ __device__ inline void values_of(const Lines &lines, const Scalars &s, int valid
 #pragma unroll
         for (int t = 0; t < TENSORS; t++)
             one[t] = v[t][i];
-        operate(one, s);
+        compute(one, s);
         sums[i] = i < valid ? one[GEMMEPI_OUTPUT] : Acc(0);
     }
 }

@@ -51,7 +51,7 @@ static int gpi__put_operation_node(const gpi__task *task, gpi__operation_formula
         node.place = (int16_t)gpi__operand_of_node(row);
         to->formula.operands[node.place].used = GPI__BY_PLACE;
     }
-    if (from->op >= GPI__OP_ACTIVATE && from->op <= GPI__OP_GRADIENT) {
+    if (gpi__is_of_activation(from->op)) {
         node.place = (int16_t)(gpi__activation_of((gemmepi_epilogue)task->activation) - gpi__activations);
         node.number = task->parameter;
     }
