@@ -82,26 +82,18 @@ static void gpi__host_map(gpi__loops *loops) {
 
 /* >>sums */
 
-/* Adds a line along the innermost axis to one sum. */
-static void gpi__host_add_line(gpi__loops *loops, int t, gpi__sum *sum) {
+/* Adds `count` terms to as many sums, or, where the innermost axis is summed, its line to one. */
+static void gpi__host_add(gpi__loops *loops, int t, int64_t count, gpi__sum *sums) {
     const double *values = gpi__loops_output(loops, t);
-    int64_t *j = &loops->index[0], i, count;
-    for (*j = 0; *j < loops->nest.extent[0]; *j += GPI__UNITS) {
-        count = gpi__smaller(loops->nest.extent[0] - *j, GPI__UNITS);
+    int is_line = loops->nest.summed[0];
+    int64_t *at = &loops->index[0], first = *at, end = is_line ? loops->nest.extent[0] : first + count, i;
+    for (; *at < end; *at += GPI__UNITS) {
+        count = gpi__smaller(end - *at, GPI__UNITS);
         gpi__loops_compute(loops, count);
         for (i = 0; i < count; i++)
-            gpi__add_to(sum, values[i]);
+            gpi__add_to(&sums[is_line ? 0 : i], values[i]);
     }
-    *j = 0;
-}
-
-/* Adds `count` terms to as many sums. */
-static void gpi__host_add_run(gpi__loops *loops, int t, int64_t count, gpi__sum *sums) {
-    const double *values = gpi__loops_output(loops, t);
-    int64_t i;
-    gpi__loops_compute(loops, count);
-    for (i = 0; i < count; i++)
-        gpi__add_to(&sums[i], values[i]);
+    *at = first;
 }
 
 /* `count` sums of output t, side by side on the innermost axis where that is kept, else one. */
@@ -117,10 +109,7 @@ static void gpi__host_sum_run(gpi__loops *loops, int t, int64_t count) {
         return;
     if (!is_empty)
         do {
-            if (nest->summed[0])
-                gpi__host_add_line(loops, t, &sums[0]);
-            else
-                gpi__host_add_run(loops, t, count, sums);
+            gpi__host_add(loops, t, count, sums);
         } while (gpi__loops_next(loops, 1));
     if (accumulates)
         gpi__load_run(nest->dtype[t], base, first, step, count, values);
@@ -206,12 +195,6 @@ static void *gpi__scaled_base(const gpi__scaled *scaled, int t) {
     return (char *)scaled->pointers[t] + scaled->task->operands[t].offset;
 }
 
-static void gpi__scaled_load(const gpi__scaled *scaled, const int64_t *index, int64_t count, double *values) {
-    gpi__load_run(scaled->task->operands[GPI__IN_A].dtype, gpi__scaled_base(scaled, GPI__IN_A),
-                  gpi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count,
-                  values);
-}
-
 /* For those that share a number y = factor a / divisor, one of which is 1, or, if not stores, nothing. Returns the largest |a|; NaN stays. */
 static double gpi__scaled_walk(const gpi__scaled *scaled, int stores, double factor, double divisor) {
     int64_t index[GPI__MAX_RANK], *i = &index[scaled->k], j;
@@ -220,7 +203,9 @@ static double gpi__scaled_walk(const gpi__scaled *scaled, int stores, double fac
     do {
         for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__UNITS) {
             int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__UNITS);
-            gpi__scaled_load(scaled, index, count, values);
+            gpi__load_run(scaled->task->operands[GPI__IN_A].dtype, gpi__scaled_base(scaled, GPI__IN_A),
+                          gpi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k],
+                          count, values);
             gpi__host_amax(&amax, count, values);
             for (j = 0; j < count; j++)
                 values[j] = values[j] * factor / divisor;
