@@ -42,8 +42,12 @@ constexpr int VECTOR = 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN; // ele
 struct Scalars {
     Acc parameter, weight, rest, scale;
 };
+// A weight stays on its side of 1/2, where LERP's formula changes.
 __device__ inline Scalars scalars_of(const gpi__operation_params &p) {
-    return {(Acc)p.parameter, (Acc)p.weight, (Acc)(1 - p.weight), USED<SCALE> ? (Acc)*p.scale : Acc(1)};
+    Acc weight = (Acc)p.weight;
+    if (fabs(p.weight) < 0.5 && fabs(weight) >= Acc(0.5))
+        weight *= Acc(0.99999994);
+    return {(Acc)p.parameter, weight, (Acc)(1 - p.weight), USED<SCALE> ? (Acc)*p.scale : Acc(1)};
 }
 template <int Place> __device__ inline Acc value_of(const Acc (&v)[TENSORS], const Scalars &s) {
     if constexpr (Place < TENSORS)
