@@ -267,15 +267,15 @@ static gpi__emitted_beside gpi__beside_product(const gpi__formula *f, int bias, 
 enum { GPI__HAS_WAVES = 1, GPI__HAS_GATE_GRADIENTS = 2 };
 
 static int gpi__may_be_far(const gpi__formula *f) {
-    int i, far = 0;
+    int i, reasons = 0;
     for (i = 0; i < f->node_count; i++) {
         int op = f->nodes[i].op;
         if (op == GPI__OP_SIN || op == GPI__OP_COS)
-            far |= GPI__HAS_WAVES;
+            reasons |= GPI__HAS_WAVES;
         if (op == GPI__OP_GRADIENT && f->nodes[i].args[2] >= 0)
-            far |= GPI__HAS_GATE_GRADIENTS;
+            reasons |= GPI__HAS_GATE_GRADIENTS;
     }
-    return far;
+    return reasons;
 }
 
 /* Whether it has an activation whose parameter is no argument, and so the caller's: that of an `in`. */
@@ -546,14 +546,14 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
 
 /* A unit's outputs from its inputs: two structs and a function. */
 static void gpi__emit_function(const gpi__emitter *e) {
-    int i, far = gpi__may_be_far(e->formula);
+    int i, may_be_far = gpi__may_be_far(e->formula);
     gpi__emit_inputs(e);
     gpi__append(e->out, "struct Formula_out {\n");
     gpi__emit_outputs(e, 0);
     gpi__append(
         e->out,
         "%s};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n%s",
-        far ? "    bool is_far;\n" : "", far ? "    out.is_far = false;\n" : "");
+        may_be_far ? "    bool is_far;\n" : "", may_be_far ? "    out.is_far = false;\n" : "");
     for (i = 0; i < e->formula->node_count; i++)
         gpi__emit_node(e, i);
     gpi__emit_outputs(e, 1);
