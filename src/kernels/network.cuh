@@ -9,6 +9,7 @@
 #pragma once
 #include "formula_kinds.cuh"
 #include "mma.cuh"
+#include "shared_memory.cuh"
 #include "network_function.cuh"
 #include "params.h"
 #include "activation.cuh"
@@ -87,21 +88,6 @@ __device__ inline void unpack(u32 word, float *v) {
     float values[IN_WORD];
     words_to_acc(words, values);
     memcpy(v, values, sizeof values);
-}
-__device__ inline void put_word(u32 to, u32 word) {
-    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
-}
-__device__ inline void put_words(u32 to, const u32 (&words)[4]) {
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
-}
-__device__ inline void get_words(u32 from, u32 (&words)[1]) {
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[0]) : "r"(from) : "memory");
-}
-__device__ inline void get_words(u32 from, u32 (&words)[2]) {
-    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "r"(from) : "memory");
-}
-__device__ inline void get_words(u32 from, u32 (&words)[4]) {
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(from) : "memory");
 }
 
 // >>columns and positions

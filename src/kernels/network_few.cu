@@ -3,7 +3,6 @@
 // Each number is the sum that network.cu has, in the same order, of a thread that has the same four columns, and so are the bits.
 #include "network.cuh"
 
-constexpr bool ASYNC = __CUDA_ARCH__ >= 800; // cp.async; else weights come through registers
 constexpr int EXCHANGED_AT = SHARED_OF_WEIGHTS, EXCHANGED_BYTES = STEPS * BLOCK_BYTES;
 typedef Words<NETWORK_BIAS_TYPE, 4> Bias;
 
@@ -27,15 +26,6 @@ template <int Width> __device__ inline bool has_step(int step) {
 
 // >>weights
 
-__device__ inline void end_request() {
-    if (ASYNC)
-        asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int Left> __device__ inline void wait_for_requests() {
-    if (ASYNC)
-        asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
-}
-
 // Lines of w, in chunks of 16 bytes, whose places in a line are exchanged so that what lanes read at once is in several banks. What does not exist is 0.
 // Of each 16 k a thread multiplies by four, and of a warp's columns by two side by side: mma.sync leaves them, with those of another thread, to one thread.
 template <int Layer> struct Weights {
@@ -57,7 +47,7 @@ template <int Layer> struct Weights {
                 break;
             bring((const Element *)p.w[Layer], line * LENGTH + first, LINES % 16 == 0 || line < LINES ? LENGTH - (int)first : 0, to + place_of(line, first));
         }
-        end_request();
+        copies_commit();
     }
     // Of a line of which so many elements are left.
     static __device__ inline void bring(const Element *w, u32 at, int left, u32 to) {
@@ -66,7 +56,7 @@ template <int Layer> struct Weights {
         if constexpr (aligned && ASYNC) {
             if (K % 16 == 0 && N % 16 == 0)
                 left = OF_CHUNK;
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(left > 0 ? from : w), "r"(left > 0 ? 16 : 0) : "memory");
+            copy_some<16>(to, left > 0 ? from : w, left > 0 ? 16 : 0);
         } else {
             u32 words[4];
             read_words<aligned, OF_CHUNK>(from, left, words);
@@ -123,7 +113,7 @@ template <int Layer> __device__ inline void get_weights(u32 shared, int step, We
 }
 // All have what was asked for of the layers up to this one.
 template <int Layer> __device__ inline void wait_for_layer() {
-    wait_for_requests<Layer < LAYERS ? LAYERS - 1 - Layer : 0>();
+    copies_wait<Layer < LAYERS ? LAYERS - 1 - Layer : 0>();
     __syncthreads();
 }
 template <int Layer> __device__ inline void read_biases(const gpi__network_params &p, int step, Bias (&biases)[LAYERS]) {

@@ -11,6 +11,7 @@
 #pragma once
 #include "epilogue.cuh"
 #include "made.cuh"
+#include "shared_memory.cuh"
 
 #ifndef GEMMEPI_WARPS_N
 #define GEMMEPI_INPUT   BF16 // of A: that or F16
@@ -57,13 +58,6 @@ static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums 
 
 // >>scales along k
 
-__device__ inline void copies_commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int Left> __device__ inline void copies_wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
-}
-
 // Scales that change along k, of each stage the one of that number; of what is beyond n the last column's, beyond k zeros.
 struct Scale_copies {
     const float *from;
@@ -84,9 +78,7 @@ struct Scale_copies {
     __device__ inline void fetch(u32 stage) {
         if (VARIES && number < STEP_SCALES * TILE_N) {
             u32 to = stage + A_BYTES + B_BYTES + (u32)number * 4;
-            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(k < k_end ? from + k / SCALE_STEPS * step : from),
-                         "r"(k < k_end ? 4 : 0)
-                         : "memory");
+            copy_some<4>(to, k < k_end ? from + k / SCALE_STEPS * step : from, k < k_end ? 4 : 0);
             k += STEP;
         }
     }
@@ -115,7 +107,7 @@ __device__ inline void copy_along_columns(const gpi__formula_place &from, const 
         column = exists ? column + own / TILE_COLUMNS * at.n : 0;
         const Type *element = data + (Rows && exists ? row / (Rows ? Rows : 1) * from.ld : 0) + column / Columns;
         if (WORDS % Copiers == 0 || i < WORDS)
-            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to + i * 4), "l"(element), "r"(exists ? 4 : 0) : "memory");
+            copy_some<4>(to + i * 4, element, exists ? 4 : 0);
     }
 }
 // Words of those that are side by side along k, of each column. Of groups that are less than a word, the word that has them.
@@ -134,9 +126,7 @@ __device__ inline void copy_along_k(const gpi__formula_place &from, const Place_
         column = exists ? column + own / TILE_COLUMNS * at.n : 0;
         const u8 *word = (const u8 *)line_from<Type>(data, column / Columns * from.ld) + (exists ? byte : 0);
         if (WORDS % Copiers == 0 || i < WORDS)
-            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to + i * 4), "l"(word),
-                         "r"(!exists ? 0 : end - byte < 4 ? end - byte : 4)
-                         : "memory");
+            copy_some<4>(to + i * 4, word, !exists ? 0 : end - byte < 4 ? end - byte : 4);
     }
 }
 template <class Type, int Rows, int Columns, bool Along_k, int Copiers>

@@ -16,14 +16,15 @@
     "sm90/barriers.cuh", "sm90/box.cuh", "sm90/box_memory.cuh", "sm90/column_sums.cuh", "sm90/columns.cuh", \
         "sm90/consume.cuh", "sm90/load.cuh", "sm90/mask.cuh", "sm90/multiply.cuh", "sm90/options.cuh",      \
         "sm90/parts.cuh", "sm90/pipeline.cuh", "sm90/ptx.cuh", "sm90/scales.cuh", "sm90/schedule.cuh",      \
-        "sm90/shared.cuh", "sm90/totals.cuh", "sm90/wgmma.cuh", "wgmma_groups.cuh"
+        "sm90/shared.cuh", "sm90/totals.cuh", "sm90/wgmma.cuh", "wgmma_groups.cuh", "shared_memory.cuh"
 #define SM80                                                                          \
     "sm80/block_scales.cuh", "sm80/finish.cuh", "sm80/load.cuh", "sm80/multiply.cuh", \
-        "sm80/multiply_add.cuh", "sm80/options.cuh", "sm80/scales.cuh"
+        "sm80/multiply_add.cuh", "sm80/options.cuh", "sm80/scales.cuh", "shared_memory.cuh"
 #define NETWORK                                                                                            \
     "network.cuh", "network_function.cuh", "formula_kinds.cuh", "types.cuh", "params.h", "activation.cuh", \
-        "codes.h", "formula.cuh", "trig.cuh", "mma.cuh", "network_wgmma.cuh", "wgmma_groups.cuh"
-#define MAX_INCLUDED 40
+        "codes.h", "formula.cuh", "trig.cuh", "mma.cuh", "shared_memory.cuh", "network_wgmma.cuh",         \
+        "wgmma_groups.cuh"
+#define MAX_INCLUDED 44
 
 /* written down by hand from the #include lines of src/kernels/ */
 static const char *const families[][MAX_INCLUDED] = {
@@ -35,8 +36,9 @@ static const char *const families[][MAX_INCLUDED] = {
     {"maps_sm90.cu", "types.cuh", "params.h"},
     {"gemm_small.cu", EPILOGUE},
     {"gemm_outer.cu", EPILOGUE},
-    {"gemm_weights.cu", "weights.cuh", "made.cuh", "mma.cuh", EPILOGUE},
-    {"gemm_weights_sm90.cu", "weights.cuh", "made.cuh", "sm90/ptx.cuh", "wgmma_groups.cuh", EPILOGUE},
+    {"gemm_weights.cu", "weights.cuh", "made.cuh", "shared_memory.cuh", "mma.cuh", EPILOGUE},
+    {"gemm_weights_sm90.cu", "weights.cuh", "made.cuh", "shared_memory.cuh", "sm90/ptx.cuh",
+     "wgmma_groups.cuh", EPILOGUE},
     {"elementwise.cu", OPERATIONS},
     {"sum.cu", OPERATIONS},
     {"convert.cu", COPY},

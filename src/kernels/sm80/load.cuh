@@ -2,45 +2,6 @@
 #pragma once
 #include "sm80/options.cuh"
 
-// >>instructions
-
-template <int Unit> __device__ inline void copy_whole(u32 to, const void *from) {
-    if constexpr (Unit == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(Unit) : "memory");
-}
-// Zeros follow so many bytes.
-template <int Unit> __device__ inline void copy_some(u32 to, const void *from, int bytes) {
-    if constexpr (Unit == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(Unit)
-                     : "memory");
-}
-__device__ inline void copies_commit() {
-    if constexpr (ASYNC)
-        asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int Left> __device__ inline void copies_wait() {
-    if constexpr (ASYNC)
-        asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
-}
-// As many bytes as the words are.
-__device__ inline void store(u32 to, const u32 (&words)[4]) {
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
-                 "r"(words[3])
-                 : "memory");
-}
-__device__ inline void store(u32 to, const u32 (&words)[2]) {
-    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(words[0]), "r"(words[1]) : "memory");
-}
-__device__ inline void store(u32 to, const u32 (&words)[1]) {
-    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(words[0]) : "memory");
-}
-
-// >>loading
-
 // Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. As many
 // threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.
 // Halves: of B, which lie `apart` elements along Lines.
@@ -127,7 +88,7 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
                 else
                     memcpy(words, held + p * ELEMENTS, sizeof words);
                 if (part * PART + p < COUNT)
-                    store(place_of(stage, part * PART + p), words);
+                    put_words(place_of(stage, part * PART + p), words);
             }
         }
     }

@@ -5,9 +5,6 @@
 
 // >>instructions
 
-__device__ inline void load_words(u32 from, u32 &to) {
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to) : "r"(from) : "memory");
-}
 #if GEMMEPI_OF_I8
 __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     int whole[4];
@@ -51,10 +48,7 @@ __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32
 // sums += A B: 16 rows, 8 columns, 32 bytes of k.
 __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned." GEMMEPI_MMA ".row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERAND_B ".f32 "
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    asm volatile(MULTIPLIED(GEMMEPI_MMA ".row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERAND_B ".f32", "f"));
 #else
     multiply_16(F16(), sums, a, b0, b1);
 #endif
@@ -103,7 +97,7 @@ template <bool Rows, bool KInner> __device__ inline void load_fragment(u32 from,
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             int outer = KInner ? i / 2 : i % 2, k = KInner ? i % 2 : i / 2;
-            load_words((from ^ (u32)outer << 5) + k * 4 * LINE, to[i]);
+            to[i] = get_word((from ^ (u32)outer << 5) + k * 4 * LINE);
         }
 }
 

@@ -5,12 +5,6 @@
 __device__ inline void load_words(u32 from, float &to0, float &to1) {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to0), "=f"(to1) : "r"(from) : "memory");
 }
-__device__ inline void load_words(u32 from, float (&to)[4]) {
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-                 : "r"(from)
-                 : "memory");
-}
 
 // Where a lane's first value is: A's of a warp's row row_of_lane(), B's of columns lane_of_row() * 2 and the next.
 template <bool Rows> __device__ inline u32 value_lane(int first, int at) {
@@ -27,19 +21,16 @@ __device__ inline u32 line_at(u32 from, int k) {
 
 __device__ inline void load_a_values(u32 from, float (&to)[4]) {
     if constexpr (A_ROWS)
-        load_words(from, to);
+        get_words(from, to);
     else
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            u32 word;
-            load_words(line_at(from, k), word);
-            to[k] = __uint_as_float(word);
-        }
+        for (int k = 0; k < 4; k++)
+            to[k] = __uint_as_float(get_word(line_at(from, k)));
 }
 __device__ inline void load_b_values(u32 from, float (&to)[2][4]) {
     if constexpr (B_ROWS) {
-        load_words(from, to[0]);
-        load_words((from ^ 16) + LINE, to[1]);
+        get_words(from, to[0]);
+        get_words((from ^ 16) + LINE, to[1]);
     } else {
 #pragma unroll
         for (int k = 0; k < 4; k++)

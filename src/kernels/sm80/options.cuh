@@ -9,6 +9,7 @@
 #define GEMMEPI_APART GEMMEPI_FMA
 #endif
 #include "epilogue.cuh"
+#include "shared_memory.cuh"
 
 #ifndef GEMMEPI_TILE_M
 #define GEMMEPI_TILE_M   128
@@ -74,7 +75,6 @@ typedef u32 Element;
 #define GEMMEPI_MMA "m16n8k8"
 #endif
 constexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;
-constexpr bool ASYNC = __CUDA_ARCH__ >= 800; // cp.async; else operands come through registers
 constexpr bool IN_PARTS = GEMMEPI_IN_PARTS;
 constexpr bool FMA = GEMMEPI_FMA; // ELEMENT 4 without it: TF32
 constexpr bool PROMOTES = GEMMEPI_PROMOTES, F16_SUMS = GEMMEPI_F16_SUMS;

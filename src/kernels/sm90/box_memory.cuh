@@ -110,13 +110,10 @@ __device__ inline void store_rows(const gpi__sm90_params &p, const gpi__kernel_m
     int unit = threadIdx.x % 8, line = threadIdx.x % 32 / 8, first = column + unit * of_unit;
 #pragma unroll
     for (int i = 0; i < 4; i++, line += 4) {
-        uint4 bits;
-        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
-                     : "r"(from + line * LINE + ((unit ^ line % 8) << 4))
-                     : "memory");
+        u32 words[4];
+        get_words(from + line * LINE + ((unit ^ line % 8) << 4), words);
         if (row + line < end && first < (int)p.epilogue.n)
-            *reinterpret_cast<uint4 *>((T *)x.data + offset(x, 0, row_of_d(p.groups, row + line), first + half * p.epilogue.n)) = bits;
+            *reinterpret_cast<uint4 *>((T *)x.data + offset(x, 0, row_of_d(p.groups, row + line), first + half * p.epilogue.n)) = make_uint4(words[0], words[1], words[2], words[3]);
     }
 }
 __device__ inline void store_rows_of_box(const gpi__sm90_params &p, u32 from, int column, int row, int end) {

@@ -68,10 +68,7 @@ __device__ inline void add_received(const Shared &shared, u32 nth, Sums_of_box &
 #pragma unroll
         for (int j = 0; j < FOURS_OF_BOX; j++) {
             float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];
-            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                         : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-                         : "r"(shared.first + received_at(nth, block) + j * 512)
-                         : "memory");
+            get_words(shared.first + received_at(nth, block) + j * 512, x);
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 four[i] += x[i];

@@ -2,6 +2,7 @@
 #pragma once
 #include "params.h"
 #include "types.cuh"
+#include "shared_memory.cuh"
 #include "wgmma_groups.cuh"
 
 // >>addresses

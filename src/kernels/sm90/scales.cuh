@@ -54,10 +54,7 @@ template <int Mode> __device__ inline int scale_place(int outer, int extent, int
     return Mode != SCALE_BLOCK_128 ? there : there / SCALE_STEPS * ((k + 4 * SCALE_STEPS - 1) / (4 * SCALE_STEPS) * 4);
 }
 
-// A number on its way to shared memory, and a lane's arrival there when all of its numbers have come.
-__device__ inline void copy_scale(u32 to, const float *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
-}
+// A lane's arrival when all of its numbers have come.
 __device__ inline void arrive_behind_copies(u32 barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
@@ -81,12 +78,12 @@ __device__ inline void bring_scales(const gpi__sm90_params &params, const Shared
             pipeline.wait_empty();
 #pragma unroll
             for (int i = 0; i < (VARIES_A || is_last ? A_SCALES : 0); i += 32)
-                copy_scale(shared.scale_a(pipeline.stage, i + lane),
+                copy_whole<4>(shared.scale_a(pipeline.stage, i + lane),
                            a.at + scale_place<GEMMEPI_SCALE_A>(scale_row(params, tile, first_row(tile) + i + lane), rows, params.k));
 #pragma unroll
             for (int i = 0; i < (VARIES_B || is_last ? B_SCALES : 0); i += 32)
                 if (B_SCALES % 32 == 0 || i + lane < B_SCALES)
-                    copy_scale(shared.scale_b(pipeline.stage, place_of_b(i + lane)),
+                    copy_whole<4>(shared.scale_b(pipeline.stage, place_of_b(i + lane)),
                                b.at + scale_place<GEMMEPI_SCALE_B>(column_of(params, tile, (i + lane) * (IS_UNIFORM ? 64 : 1)),
                                                                  columns, params.k));
             arrive_behind_copies(shared.full(pipeline.stage));
@@ -123,10 +120,7 @@ __device__ inline Stage_scales read_scales(const Shared &shared, u32 stage, u32 
 // The scales of a lane's columns among 16, from `first` of the tile on: two of each eight.
 __device__ inline void read_column_scales(const Shared &shared, u32 stage, int first, float (&scales)[4]) {
     u32 nth = (u32)first / COLUMNS * (4 * LANE_SCALES) + threadIdx.x % 4 * LANE_SCALES + (u32)first % COLUMNS / 4;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(scales[0]), "=f"(scales[1]), "=f"(scales[2]), "=f"(scales[3])
-                 : "r"(shared.scale_b(stage, nth))
-                 : "memory");
+    get_words(shared.scale_b(stage, nth), scales);
 }
 
 // What an instruction's columns, from `first` of the tile on, have added up, to the sums.
