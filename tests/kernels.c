@@ -2448,8 +2448,6 @@ static void complain(outcome *result, const char *format, const char *text) {
     result->passed = 0;
 }
 
-/* "ptxas  .  16 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads" and "Used 40 registers"; one of each for every
-   entry of the file */
 /* What is known to spill, and how many bytes at most: one register to seven are missing. Nothing else may. Names as they begin and end. */
 static const struct {
     const char *begin, *middle, *end;
@@ -2471,6 +2469,8 @@ static int is_known_to_spill(const char *name, int bytes) {
     return 0;
 }
 
+/* "ptxas  .  16 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads" and "Used 40 registers"; one of each for every
+   entry of the file */
 static void read_report(const char *name, const char *log, outcome *result) {
     const char *line, *end;
     int entries = 0, reports = 0;

@@ -55,8 +55,8 @@ template <int Segment> __device__ inline void write_layer(const gpi__network_par
         write_steps<Segment, 1>(p, row, shared, a, whole);
 }
 
-// Always, which the compiler does not know: it would begin the next layer ahead of this branch, and keep its weights in registers meanwhile. Of two branches
-// that ask the same it would leave one.
+// This is always true, but the compiler must not know: it would load the next layer's weights before this one is finished, and would lack registers for
+// them. Each segment asks something else, because the compiler makes one branch of two that ask the same.
 template <int Segment> __device__ inline bool goes_on(const gpi__network_params &p) {
     int rows = 1;
     if (!BY_WGMMA)

@@ -14,8 +14,8 @@
 #include "types.cuh"
 #endif
 
-// 32 bits of 2/pi behind 64 zeros, `at` from the first on. The table is in the function, as one of its own costs each launch of any kernel that
-// could read it 0.3 us.
+// 32 bits of 2/pi behind 64 zeros, `at` from the first on. The table stands in the function: outside of it, it would belong to every kernel, also to one
+// without a sine, and each launch would take 0.3 us longer.
 __device__ inline u32 bits_of_two_over_pi(int at) {
     // the upper bits first
     static __constant__ u32 TWO_OVER_PI[] = {

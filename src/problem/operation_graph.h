@@ -8,8 +8,8 @@
 typedef struct gpi__operation_formula {
     gpi__formula formula;
     gpi__node nodes[GPI__OPERATION_NODE_COUNT];
-    int8_t numbers
-        [GPI__OPERATION_NODE_COUNT]; /* of each row of gpi__operation_nodes its node, from 1; 0: it is not needed */
+    /* Of each row of gpi__operation_nodes the number of its node, from 1; 0: the row is not needed. */
+    int8_t numbers[GPI__OPERATION_NODE_COUNT];
 } gpi__operation_formula;
 
 enum { GPI__OPERAND_WEIGHT = GPI__TENSORS, GPI__OPERAND_REST, GPI__OPERAND_SCALE, GPI__OPERATION_OPERANDS };

@@ -81,17 +81,17 @@ sample() {
 90 gpu/formula_inside 37 2
 90 gpu/formula_inside 20 2
 75 gpu/formula_pass 6 2
-TEST_SHARE=100 90 products/formula
-TEST_SHARE=200 80 products/formula
+TEST_SHARE=64 90 products/formula
+TEST_SHARE=160 80 products/formula
 90 gpu/invariant small
 90 gpu/formula_invariant small
 90 products/operand_formula 8 3
 90 products/operand_docs
 90 linear/operand_formula 3
 80 gpu/invariant small
-TEST_SHARE=220 90 products/found_scales
-TEST_SHARE=260 80 products/found_scales
-TEST_SHARE=3 90 products/grouped
+TEST_SHARE=150 90 products/found_scales
+TEST_SHARE=180 80 products/found_scales
+90 products/grouped
 90 products/packed_operands
 90 products/grouped_outputs
 80 products/grouped_outputs
@@ -105,6 +105,7 @@ TEST_SHARE=4 90 linear/bends
 TEST_SHARE=16 90 linear/chain
 90 elementwise/fuzz 60 1
 90 elementwise/formula 1 1
+80 elementwise/formula 1 2
 80 gpu/operands
 80 products/fuzz 16 2
 75 products/fuzz 12 3

@@ -6,7 +6,7 @@
 #   sanitized.sh descs                       descs of every kind on the fake GPU and the host, and files, with the same checks
 #   sanitized.sh threads                     threads that share a context, with checks of what they share
 #
-# All but sizes are built by clang alone where there is one: they take the longest.
+# The last two are built by clang alone where there is one: they take the longest.
 . tests/compile/lines.sh
 : "${CC:=cc}"
 
@@ -87,7 +87,7 @@ mkdir -p build/tests/unit build/tests/products build/tests/elementwise
 subject=$1
 shift
 compilers="$CC clang"
-case $subject in formulas | threads | descs) ! command -v clang >/dev/null 2>&1 || compilers=clang ;; esac
+case $subject in threads | descs) ! command -v clang >/dev/null 2>&1 || compilers=clang ;; esac
 for compiler in $compilers; do
     [ "$compiler" = "$CC" ] || command -v "$compiler" >/dev/null 2>&1 || continue
     "$subject" "$@"
