@@ -26232,152 +26232,111 @@ static gemmepi_status gpi__run_quantise(const gemmepi_context *context, const gp
   return gpi__launch_kernel(context, &step->launch, &params, "scales of d", stream);
 }
 
-/* >>what a formula says. Where a function finds what it looks for, it notes what that is of an epilogue. */
+/* >>what a formula says: an epilogue whose graph it has */
 
-/* The matrix that a node reads, or -1. */
-static int gpi__matrix_of(const gpi__formula *f, int node) {
-  const gpi__node *n = &f->nodes[node];
-  return n->op == GPI__OP_OPERAND && f->operands[n->place].kind == GEMMEPI_FULL ? n->place : -1;
-}
-
-/* Whether a node is v, or with a bias their sum. */
-static int gpi__is_product(const gpi__formula *f, const gpi__composition *said, int node) {
-  const gpi__node *n = &f->nodes[node];
-  int bias = said->slots[GPI__IN_BIAS], turn;
-  for (turn = 0; turn < 2 && bias >= 0 && n->op == GPI__OP_ADD; turn++) {
-    const gpi__node *x = &f->nodes[n->args[turn]], *y = &f->nodes[n->args[1 - turn]];
-    if (x->op == GPI__OP_VALUE && y->op == GPI__OP_OPERAND && y->place == bias)
-      return 1;
-  }
-  return bias < 0 && n->op == GPI__OP_VALUE;
-}
-
-/* An activation, or its derivative: returns what it is of, or -1 where its parameter is no number. */
-static int gpi__note_activation(const gpi__formula *f, gpi__composition *said, const gpi__node *n) {
-  const gpi__node *second = n->args[1] >= 0 ? &f->nodes[n->args[1]] : NULL;
-  said->epilogue |= (uint64_t)gpi__activations[n->place].code;
-  if (second && second->op != GPI__OP_NUMBER)
-    return -1;
-  if (second)
-    said->parameter = second->number;
-  return n->args[0];
-}
-
-/* The same of any node: where it is none, it is NONE's. max(x, 0) is RELU, of NaN, too. */
-static int gpi__find_activation(const gpi__formula *f, gpi__composition *said, int node) {
-  const gpi__node *n = &f->nodes[node], *second = n->args[1] >= 0 ? &f->nodes[n->args[1]] : NULL;
-  if (n->op == GPI__OP_ACTIVATE)
-    return gpi__note_activation(f, said, n);
-  if (n->op != GPI__OP_MAX || second->op != GPI__OP_NUMBER || second->number != 0)
-    return node;
-  said->epilogue |= GEMMEPI_RELU;
-  return n->args[0];
-}
-
-static int gpi__is_activation(const gpi__formula *f, gpi__composition *said, int node) {
-  node = gpi__find_activation(f, said, node);
-  return !f->has_halves && node >= 0 && gpi__is_product(f, said, node);
-}
-
-/* Whether these are a half of the product and an activation of the other. */
-static int gpi__is_gate(const gpi__formula *f, gpi__composition *said, int value, int gate) {
-  const gpi__node *x = &f->nodes[value], *y;
-  gate = gpi__find_activation(f, said, gate);
-  y = gate < 0 ? x : &f->nodes[gate];
-  if (x->op != GPI__OP_PART || y->op != GPI__OP_PART || x->place == y->place ||
-    f->mode != GPI__LEFT_RIGHT || f->parts != 2 || f->operands[GPI__RESULT].members != 1)
-    return 0;
-  said->epilogue |= GEMMEPI_GATED;
-  if (x->place && gpi__activation(said->epilogue) != GEMMEPI_NONE)
-    said->epilogue |= GEMMEPI_GATE_FIRST;
-  return gpi__is_product(f, said, x->args[0]) && gpi__is_product(f, said, y->args[0]);
-}
-
-/* Whether these are the upstream gradient and a derivative, of which one reads the product and the other a matrix. */
-static int gpi__is_gradient(const gpi__formula *f, gpi__composition *said, int upstream, int derivative) {
-  int of, aux;
-  if (f->nodes[derivative].op != GPI__OP_DERIVE || f->has_halves || said->slots[GPI__IN_AUX] >= 0)
-    return 0;
-  of = gpi__note_activation(f, said, &f->nodes[derivative]);
-  aux = gpi__matrix_of(f, upstream);
-  said->epilogue |= aux >= 0 ? GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM : GEMMEPI_BACKWARD;
-  if (of >= 0 && aux < 0) {
-    aux = gpi__matrix_of(f, of);
-    of = upstream;
-  }
-  said->slots[GPI__IN_AUX] = aux;
-  return aux >= 0 && of >= 0 && gpi__is_product(f, said, of);
-}
-
-/* Where an epilogue has an output or a vector, by which it is told; GPI__SLOTS: nowhere. A matrix that is read may be aux or residual. */
-static int gpi__slot_of(const gpi__formula *f, const gpi__formula_operand *o) {
-  int is_column = o->kind == GEMMEPI_PER_COLUMN;
-  if (!o->output)
-    return is_column && !o->periods ? GPI__IN_BIAS : GPI__SLOTS;
-  if (!o->reduction)
-    return GPI__IN_AUX;
-  return is_column && gpi__reductions[o->reduction].op == GPI__REDUCE_SUM &&
-        o->node == f->operands[GPI__RESULT].node
-       ? GPI__IN_BIAS_GRAD
-       : GPI__SLOTS;
-}
-
-/* Finds the outputs and the bias; returns how many matrices are read, or -1 where something has no place in an epilogue. */
-static int gpi__cast_operands(const gpi__formula *f, gpi__composition *said) {
-  static const uint64_t flags[GPI__SLOTS] = {GEMMEPI_AUX, 0, GEMMEPI_BIAS, GEMMEPI_BGRAD};
-  int i, slot, matrices = 0;
-  for (i = 0; i < f->operand_count; i++) {
-    const gpi__formula_operand *o = &f->operands[i];
-    if (!o->used)
-      continue;
-    if (!o->output && o->kind == GEMMEPI_FULL && !o->periods) {
-      matrices++;
-      continue;
-    }
-    slot = gpi__slot_of(f, o);
-    if (slot == GPI__SLOTS || said->slots[slot] >= 0)
-      return -1;
-    said->slots[slot] = i;
-    said->epilogue |= flags[slot];
-  }
-  return matrices;
-}
-
-/* Whether D is an activation, a gate or a gradient, plus the residual, and what is saved the product. */
-static int gpi__says_composition(const gpi__formula *f, gpi__composition *said) {
+/* What it could be short for: its activation is the one that is there last, each operand is in the first slot for such. Returns how many
+ epilogues that leaves: of two matrices either may be aux, and aux or the product the upstream gradient, of two halves either the gate. */
+static int gpi__see_composition(const gpi__formula *f, gpi__composition *seen) {
   static const gpi__composition none = {0, 0, {-1, -1, -1, -1}};
-  int d = f->operands[GPI__RESULT].node, matrices, turn, is;
+  uint64_t flags[GPI__SLOTS] = {0, GEMMEPI_RESIDUAL, GEMMEPI_BIAS, GEMMEPI_BGRAD};
   const gpi__node *n;
-  gpi__composition start = none;
-  if (!f->reads_value || !f->operands[GPI__RESULT].used)
-    return 0;
-  matrices = gpi__cast_operands(f, &start);
-  for (turn = 0, n = &f->nodes[d]; turn < 2 && n->op == GPI__OP_ADD && start.slots[GPI__IN_RESIDUAL] < 0; turn++)
-    if (gpi__matrix_of(f, n->args[turn]) >= 0) {
-      start.slots[GPI__IN_RESIDUAL] = gpi__matrix_of(f, n->args[turn]);
-      start.epilogue |= GEMMEPI_RESIDUAL;
-      d = n->args[1 - turn];
-    }
-  n = &f->nodes[d];
-  *said = start;
-  is = gpi__is_activation(f, said, d);
-  for (turn = 0; turn < 4 && !is && n->op == GPI__OP_MUL; turn++) {
-    *said = start;
-    is = (turn < 2 ? gpi__is_gate : gpi__is_gradient)(f, said, n->args[turn % 2], n->args[1 - turn % 2]);
+  const gpi__formula_operand *o;
+  int derives = 0;
+  *seen = none;
+  for (n = f->nodes; n < f->nodes + f->node_count; n++) {
+    if (n->op == GPI__OP_MAX)
+      seen->epilogue = GEMMEPI_RELU;
+    if (n->op != GPI__OP_DERIVE && n->op != GPI__OP_ACTIVATE)
+      continue;
+    derives |= n->op == GPI__OP_DERIVE;
+    seen->epilogue = gpi__activations[n->place].code;
+    seen->parameter = n->args[1] >= 0 ? f->nodes[n->args[1]].number : 0;
   }
-  return is &&
-     matrices == (said->slots[GPI__IN_RESIDUAL] >= 0) + ((said->epilogue & GEMMEPI_BACKWARD) != 0) &&
-     (start.slots[GPI__IN_AUX] < 0 || gpi__is_product(f, said, f->operands[start.slots[GPI__IN_AUX]].node));
+  seen->epilogue |= f->has_halves ? GEMMEPI_GATED : 0;
+  flags[GPI__IN_AUX] = derives ? GEMMEPI_BACKWARD : GEMMEPI_AUX;
+  for (o = f->operands; o < f->operands + f->operand_count; o++) {
+    int is_aux = o->output || (derives && seen->slots[GPI__IN_AUX] < 0);
+    int slot = o->reduction              ? GPI__IN_BIAS_GRAD
+        : o->kind != GEMMEPI_FULL ? GPI__IN_BIAS
+        : is_aux                  ? GPI__IN_AUX
+        : GPI__IN_RESIDUAL;
+    if (o->used && seen->slots[slot] >= 0)
+      return 0;
+    if (o->used)
+      seen->slots[slot] = (int)(o - f->operands), seen->epilogue |= flags[slot];
+  }
+  if (!f->operands[GPI__RESULT].used || f->parts > 2 || (derives && f->has_halves))
+    return 0;
+  return derives ? 4 : f->has_halves ? 2 : 1;
+}
+
+typedef struct gpi__comparison {
+  const gpi__formula *formula, *flags; /* the caller's, and what flags are short for */
+  const int *slots; /* the caller's operand in each of theirs */
+} gpi__comparison;
+
+static int gpi__is_same(const gpi__comparison *c, int node, int as);
+
+static int gpi__is_said_number(const gpi__comparison *c, int node, double number) {
+  return c->formula->nodes[node].op == GPI__OP_NUMBER && c->formula->nodes[node].number == number;
+}
+
+/* Whether a node is the activation, or its derivative, that a node of flags is or has for its second factor. */
+static int gpi__is_activation(const gpi__comparison *c, int node, const gpi__node *as) {
+  const gpi__node *n = &c->formula->nodes[node];
+  int is_derivative = as->op == GPI__OP_GRADIENT, of = as->args[as->op != GPI__OP_ACTIVATE], zero;
+  gemmepi_epilogue code = gpi__activations[as->place].code;
+  if (code == GEMMEPI_NONE && !is_derivative)
+    return gpi__is_same(c, node, of);
+  if (code == GEMMEPI_RELU && !is_derivative && n->op == GPI__OP_MAX) { /* of NaN, too */
+    zero = gpi__is_said_number(c, n->args[1], 0);
+    return gpi__is_said_number(c, n->args[zero], 0) && gpi__is_same(c, n->args[!zero], of);
+  }
+  return n->op == (is_derivative ? GPI__OP_DERIVE : GPI__OP_ACTIVATE) && n->place == as->place &&
+     (n->args[1] < 0 || gpi__is_said_number(c, n->args[1], as->number)) &&
+     gpi__is_same(c, n->args[0], of);
+}
+
+/* Whether a node is one of flags, but for the order of terms and factors. */
+static int gpi__is_same(const gpi__comparison *c, int node, int as) {
+  const gpi__node *n = &c->formula->nodes[node], *of = &c->flags->nodes[as];
+  int activates = of->op == GPI__OP_GATE || of->op == GPI__OP_GRADIENT, turn;
+  if (of->op == GPI__OP_ACTIVATE)
+    return gpi__is_activation(c, node, of);
+  if (n->op != (activates ? (int)GPI__OP_MUL : of->op))
+    return 0;
+  if (of->args[1] < 0)
+    return n->place == (of->op == GPI__OP_OPERAND ? c->slots[of->place] : of->place) &&
+       (of->args[0] < 0 || gpi__is_same(c, n->args[0], of->args[0]));
+  for (turn = 0; turn < 2; turn++)
+    if (gpi__is_same(c, n->args[turn], of->args[0]) && (activates ? gpi__is_activation(c, n->args[!turn], of)
+      : gpi__is_same(c, n->args[!turn], of->args[1])))
+      return 1;
+  return 0;
+}
+
+/* Whether an operand is that of flags, an output with what it is assigned. */
+static int gpi__is_same_operand(const gpi__comparison *c, int i, int as) {
+  const gpi__formula_operand *o = &c->formula->operands[i], *of = &c->flags->operands[as];
+  return o->kind == of->kind && o->members == of->members && o->periods == of->periods &&
+     !o->output == !of->output && o->reduction == of->reduction &&
+     (!o->output || gpi__is_same(c, o->node, of->node));
+}
+
+/* Whether the formula says what the problem does, whose operands it has in these slots. */
+static int gpi__says_composition(const gpi__formula *f, const int *slots, const gpi__problem *composed) {
+  gpi__flags_formula flags;
+  gpi__comparison c;
+  int s, is;
+  gpi__formula_of_flags(composed, &flags);
+  c.formula = f, c.flags = &flags.formula, c.slots = slots;
+  is = gpi__is_same_operand(&c, GPI__RESULT, GPI__RESULT);
+  for (s = 0; s < GPI__SLOTS; s++)
+    is = is && (slots[s] < 0 || gpi__is_same_operand(&c, slots[s], s));
+  return is;
 }
 
 /* >>whether it may be run so */
-
-/* Types and what lies with them: whether what the formula has in a slot may be the epilogue's tensor. */
-static int gpi__may_be_operand(const gpi__problem *problem, int operand, int i) {
-  const gpi__placed_formula *placed = &problem->formula->placed;
-  return i < 0 || (gpi__side_types(problem, operand) >> placed->formula->operands[i].dtype & 1 &&
-    (operand < GPI__BIAS || (!placed->operands[i].scale && !placed->operands[i].amax)));
-}
 
 /* Of a problem with a formula, and of what that says. */
 static gpi__problem gpi__composed_problem(const gpi__problem *problem, const gpi__composition *said) {
@@ -26411,33 +26370,36 @@ static int gpi__is_shorter_inside(const gpi__problem *problem, const gpi__proble
      !gpi__has(composed, GEMMEPI_BGRAD);
 }
 
-/* Why what the formula says is yet no composition, or NULL. */
-static const char *gpi__not_composed(const gpi__problem *problem, const gpi__problem *composed, const gpi__composition *said) {
-  int s;
+/* Whether what the formula says may be run as an epilogue: RELU's aux is a mask of bits, and BGRAD goes with BACKWARD or without activation. */
+static int gpi__may_be_composed(const gpi__problem *problem, const gpi__problem *composed, const gpi__composition *said) {
+  const gpi__formula_operand *operands = problem->formula->placed.formula->operands;
+  int s, is = !gpi__aux_is_mask(said->epilogue) && !gpi__finds_around(composed) &&
+        !gpi__is_shorter_inside(problem, composed) && !gpi__may_store_over_residual(composed);
+  if (gpi__has(composed, GEMMEPI_BGRAD))
+    is = is && problem->accumulator != GEMMEPI_I32 &&
+      (gpi__has(composed, GEMMEPI_BACKWARD) || gpi__activation(said->epilogue) == GEMMEPI_NONE);
   for (s = 0; s < GPI__SLOTS; s++)
-    if (!gpi__may_be_operand(problem, GPI__OPERAND_OF_SLOT(s), said->slots[s]))
-      return "an operand has a type, a scale or an amax that epilogues do not have";
-  if (gpi__aux_is_mask(said->epilogue))
-    return "RELU's aux is a mask of bits";
-  if (gpi__has(composed, GEMMEPI_BGRAD) && !gpi__has(composed, GEMMEPI_BACKWARD) &&
-    gpi__activation(said->epilogue) != GEMMEPI_NONE)
-    return "BGRAD goes with BACKWARD or with the activation NONE";
-  if (problem->accumulator == GEMMEPI_I32 && (!gpi__activation_has(said->epilogue, GPI__OF_INTEGERS) ||
-    gpi__has(composed, GEMMEPI_BACKWARD | GEMMEPI_BGRAD)))
-    return "its epilogue has no meaning in I32";
-  if (gpi__is_shorter_inside(problem, composed))
-    return "its activation is short, that of the epilogue exact";
-  if (gpi__may_store_over_residual(composed))
-    return "what is saved may be where the residual is, which an epilogue reads later";
-  return NULL;
+    is = is && (said->slots[s] < 0 || gpi__side_types(problem, GPI__OPERAND_OF_SLOT(s)) >> operands[said->slots[s]].dtype & 1);
+  return is;
 }
 
 /* Whether the formula says what an epilogue says, and may be run as that: then said and composed are filled in. */
 static int gpi__find_composition(const gpi__problem *problem, gpi__composition *said, gpi__problem *composed) {
-  if (gpi__half_group_of(problem) || !gpi__says_composition(problem->formula->placed.formula, said))
-    return 0;
-  *composed = gpi__composed_problem(problem, said);
-  return !gpi__finds_around(composed) && !gpi__not_composed(problem, composed, said);
+  const gpi__formula *f = problem->formula->placed.formula;
+  gpi__composition seen;
+  int turn, turns = gpi__half_group_of(problem) ? 0 : gpi__see_composition(f, &seen);
+  for (turn = 0; turn < turns; turn++) {
+    *said = seen;
+    if (turn % 2)
+      said->epilogue |= f->has_halves ? GEMMEPI_GATE_FIRST : GEMMEPI_UPSTREAM;
+    if (turn / 2)
+      said->slots[GPI__IN_AUX] = seen.slots[GPI__IN_RESIDUAL],
+      said->slots[GPI__IN_RESIDUAL] = seen.slots[GPI__IN_AUX];
+    *composed = gpi__composed_problem(problem, said);
+    if (gpi__says_composition(f, said->slots, composed))
+      return gpi__may_be_composed(problem, composed, said);
+  }
+  return 0;
 }
 /* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
  transposed for our kernels. */

@@ -23,6 +23,10 @@ typedef struct composed_args {
     const float *scales[4];
 } composed_args;
 
+/* What the texts have the other way round: bits. */
+enum { COMPOSED_BIAS_FIRST = 1, COMPOSED_RESIDUAL_FIRST = 2, COMPOSED_FACTORS_TURNED = 4 };
+static unsigned composed_order;
+
 static int composed_has(gemmepi_epilogue e, gemmepi_epilogue flags) {
     return (e & flags) != 0;
 }
@@ -91,18 +95,37 @@ static void composed_name(gemmepi_epilogue activation, char name[20]) {
         name[0] = 0; /* what stands in brackets */
 }
 
+/* "x * y", or the other way round; without y x alone. */
+static void composed_join(char *text, size_t size, const char *x, const char *sign, const char *y,
+                          int turned) {
+    if (*y)
+        snprintf(text, size, "%s%s%s", turned ? y : x, sign, turned ? x : y);
+    else
+        snprintf(text, size, "%s", x);
+}
+
 static void composed_forward(const gemmepi_matmul_desc *desc, const char *v, char *text, size_t size) {
     gemmepi_epilogue e = desc->epilogue;
-    char name[20], parameter[40] = "";
+    char name[20], parameter[40] = "", gate[140], value[60] = "";
+    int first = composed_has(e, GEMMEPI_GATE_FIRST), gated = composed_has(e, GEMMEPI_GATED);
     composed_name(composed_activation(e), name);
     if (desc->has_parameter)
         snprintf(parameter, sizeof parameter, ", %.17g", desc->activation_parameter);
-    if (!composed_has(e, GEMMEPI_GATED))
-        snprintf(text, size, "%s(%s%s)", name, v, parameter);
-    else if (composed_has(e, GEMMEPI_GATE_FIRST))
-        snprintf(text, size, "%s(left(%s)%s) * right(%s)", name, v, parameter, v);
-    else
-        snprintf(text, size, "%s(right(%s)%s) * left(%s)", name, v, parameter, v);
+    snprintf(gate, sizeof gate, "%s(%s(%s)%s)", name, !gated ? "" : first ? "left" : "right", v, parameter);
+    if (gated)
+        snprintf(value, sizeof value, "%s(%s)", first ? "right" : "left", v);
+    composed_join(text, size, gate, " * ", value, composed_order & COMPOSED_FACTORS_TURNED);
+}
+
+/* Of "g = x * y", one product, the other way round. */
+static void composed_turn_factors(char *text) {
+    char *times = strstr(text, " * "), x[256], y[256];
+    if (!(composed_order & COMPOSED_FACTORS_TURNED) || !times || strpbrk(text, ";?") ||
+        strchr(times + 2, '*'))
+        return;
+    snprintf(x, sizeof x, "%.*s", (int)(times - text - 4), text + 4);
+    snprintf(y, sizeof y, "%s", times + 3);
+    composed_join(text + 4, 500, x, " * ", y, 1);
 }
 
 /* The gradient of the forward text, called g, with what the pre-activation and the upstream are to be called. 0: the test is wrong. */
@@ -130,24 +153,28 @@ static int composed_gradient(composed *c, const gemmepi_matmul_desc *of, const c
         }
     }
     c->gradient[at] = 0;
+    composed_turn_factors(c->gradient);
     return 1;
 }
 
 static int composed_write(composed *c, const gemmepi_matmul_desc *of) {
     gemmepi_epilogue e = of->epilogue;
     int upstream = composed_has(e, GEMMEPI_UPSTREAM);
-    char forward[300], sum[60] = "";
+    char forward[300], sum[60] = "", z[20], d[340];
     if (composed_has(e, GEMMEPI_BACKWARD) &&
         !composed_gradient(c, of, upstream ? "z" : "aux", upstream ? "aux" : "z"))
         return 0;
     composed_forward(of, "z", forward, sizeof forward);
     if (composed_has(e, GEMMEPI_BGRAD))
         snprintf(sum, sizeof sum, "; grad = %s_sum(d)", of->order == GEMMEPI_COLUMN_MAJOR ? "row" : "column");
-    snprintf(c->text, sizeof c->text, "z = v%s; %s%s%sd = %s%s%s",
-             composed_has(e, GEMMEPI_BIAS) ? " + bias" : "", composed_has(e, GEMMEPI_AUX) ? "aux = z; " : "",
+    composed_join(z, sizeof z, "v", " + ", composed_has(e, GEMMEPI_BIAS) ? "bias" : "",
+                  composed_order & COMPOSED_BIAS_FIRST);
+    composed_join(d, sizeof d, composed_has(e, GEMMEPI_BACKWARD) ? "g" : forward, " + ",
+                  composed_has(e, GEMMEPI_RESIDUAL) ? "r" : "", composed_order & COMPOSED_RESIDUAL_FIRST);
+    snprintf(c->text, sizeof c->text, "z = %s; %s%s%sd = %s%s", z,
+             composed_has(e, GEMMEPI_AUX) ? "aux = z; " : "",
              composed_has(e, GEMMEPI_BACKWARD) ? c->gradient : "",
-             composed_has(e, GEMMEPI_BACKWARD) ? "; " : "", composed_has(e, GEMMEPI_BACKWARD) ? "g" : forward,
-             composed_has(e, GEMMEPI_RESIDUAL) ? " + r" : "", sum);
+             composed_has(e, GEMMEPI_BACKWARD) ? "; " : "", d, sum);
     return 1;
 }
 

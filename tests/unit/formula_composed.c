@@ -21,7 +21,7 @@ static int composes(const gemmepi_matmul_desc *desc, gpi__composition *said, gpi
     return is;
 }
 
-static int compared, others;
+static int compared, others, edited;
 
 /* Whether the epilogue stays a formula: a gate's gradient, and those that are selections. */
 static int stays_a_formula(gemmepi_epilogue epilogue) {
@@ -38,10 +38,45 @@ static int stays_short(const gpi__problem *p) {
            p->views[GPI__A].bits > 8 && !(p->epilogue & GEMMEPI_BGRAD) && gpi__wants_exact(p);
 }
 
+/* One of these edits at a time, of a text that says an epilogue: none is another way to say it. */
+static void what_is_edited_says_it_no_more(composed *c, const gpi__problem *wanted, unsigned which) {
+    static const char *const edits[][2] = {
+        {"z = v", "z = 3 * v"},
+        {"z = bias", "z = bias + bias"},
+        {" + bias;", " + bias + bias;"},
+        {"aux = z;", "aux = 3 * z;"},
+        {" + r", " + r + r"},
+        {"; d = r", "; d = 3 * r"},
+        {"(z)", "(3 * z)"},
+        {"aux)", "3 * aux)"},
+        {"0.3", "0.4"},
+        {"right(z)", "left(z)"},
+        {"left(z)", "right(z)"},
+        {"_sum(d)", "_sum(3 * d)"},
+        {"; d = ", "; d = 3 * "},
+        {" + ", " - "},
+    };
+    const char *const *edit = edits[which % (sizeof edits / sizeof *edits)];
+    char *at = strstr(c->text, edit[0]), rest[1024];
+    gpi__problem composed_problem;
+    gpi__composition said;
+    if (!at)
+        return;
+    snprintf(rest, sizeof rest, "%s", at + strlen(edit[0]));
+    snprintf(at, sizeof c->text - (size_t)(at - c->text), "%s%s", edit[1], rest);
+    edited++;
+    CHECK(!composes(&c->desc, &said, &composed_problem) ||
+              memcmp(wanted, &composed_problem, sizeof *wanted) != 0,
+          "%s says what it said", c->text);
+}
+
 static void compare(const gemmepi_matmul_desc *desc) {
+    static unsigned count;
     gpi__problem wanted, composed_problem;
     gpi__composition said;
     composed c;
+    composed_order = count / 3 % 8;
+    count++;
     if (gpi__normalise(desc, 16, &wanted) || !composed_say(&c, desc))
         return; /* an epilogue without a meaning, or of masks */
     if (stays_a_formula(desc->epilogue)) {
@@ -61,6 +96,7 @@ static void compare(const gemmepi_matmul_desc *desc) {
     CHECK(memcmp(&wanted, &composed_problem, sizeof wanted) == 0,
           "%s is another problem: epilogue 0x%llx for 0x%llx", c.text, (gpi__ull)composed_problem.epilogue,
           (gpi__ull)wanted.epilogue);
+    what_is_edited_says_it_no_more(&c, &wanted, count);
 }
 
 /* >>what tensors are */
@@ -138,7 +174,9 @@ static void what_an_epilogue_says_becomes_its_problem(void) {
                 give_parameter(&desc, set / 5);
                 compare(&desc);
             }
-    CHECK(compared > 2000 && others > 1000, "%d are run as an epilogue, %d are not", compared, others);
+    composed_order = 0;
+    CHECK(compared > 2000 && others > 1000 && edited > 500,
+          "%d are run as an epilogue, %d are not, nor are %d that were edited", compared, others, edited);
 }
 
 static void a_row_alone_is_planned_as_it_is_among_others(void) {
@@ -184,6 +222,8 @@ typedef struct said_case {
 static const said_case said_cases[] = {
     /* written otherwise, and with what nothing needs */
     {"d = max(v, 0)", "", GEMMEPI_RELU},
+    {"d = r + max(0, b + v)", "br", GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL},
+    {"d = max(0, left(v)) * right(v)", "", GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST},
     {"x = b + v; d = max(x, 0) + r", "br", GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL},
     {"d = r + silu(b + v)", "rbs", GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL},
     {"d = leaky_relu(v)", "", GEMMEPI_LEAKY_RELU},
@@ -250,6 +290,8 @@ static const said_case said_cases[] = {
     {"d = r > 0 ? v : 0", "r", ANY_FORMULA}, /* of the mask alone */
     {"d = pair(v * left(w) * d_silu(right(w)), v * silu(right(w)))", "w", ANY_FORMULA},
     {"d = pair(v * silu(left(w)), v * left(w) * d_silu(right(w)))", "w", ANY_FORMULA},
+    {"d = pair(v * silu(right(w)), v * d_silu(right(w)))", "w", ANY_FORMULA},
+    {"d = part(v, 0, 4) * silu(part(v, 1, 4))", "", ANY_FORMULA},
     {"d = v; o = row_sum(d)", "o", ANY_FORMULA},
     {"d = v; g = column_sum(d * d)", "g", ANY_FORMULA},
     {"d = v; g = column_max(d)", "g", ANY_FORMULA},
@@ -341,6 +383,20 @@ static void operands_of_other_types_stay_with_formulas(void) {
     operands[0].dtype = GEMMEPI_E4M3, operands[0].amax = 1;
     CHECK(composes(&desc, &said, &composed) && composed.views[GPI__AMAX_AUX].dtype == GEMMEPI_F32,
           "what is saved, with amax");
+}
+
+/* Of vectors the epilogue finds them where it stores D, of rows a launch around the product does, which has its formula, too. */
+static void scales_that_a_launch_finds_stay_with_formulas(void) {
+    static const said_case silu = {"d = silu(v) + r", "r", 0};
+    gemmepi_operand operands[OPERANDS];
+    gpi__problem composed;
+    gpi__composition said;
+    gemmepi_matmul_desc desc = said_product(&silu, operands);
+    desc.flags = GEMMEPI_FIND_SCALE_D;
+    desc.d.dtype = GEMMEPI_E4M3, desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
+    CHECK(composes(&desc, &said, &composed), "of vectors");
+    desc.d.scale.mode = GEMMEPI_SCALE_OUTER;
+    CHECK(!composes(&desc, &said, &composed), "of rows");
 }
 
 /* >>on a GPU */
@@ -502,6 +558,7 @@ int main(void) {
     RUN(what_looks_alike_stays_a_formula);
     RUN(activations_are_as_short_as_formulas_allow);
     RUN(operands_of_other_types_stay_with_formulas);
+    RUN(scales_that_a_launch_finds_stay_with_formulas);
     RUN(runs_are_given_what_those_of_the_epilogue_are);
     gemmepi_destroy(host);
     nothing_is_left();
