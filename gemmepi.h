@@ -17467,8 +17467,8 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>DEVICE bool find_copied_run(const gpi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads+threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line -mine.item*p.rows;\nmine.column=(at-line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>DEVICE T*start_of_run(const gpi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data+run.item*matrix.stride +run.row*matrix.ld+run.column;\n}\n"}},
 {"epilogue.cuh",
 {
-"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_found.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gpi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gpi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\nstate.beside=beside;\n"
-"state.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(COLUMNS_SCALED){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column_of_half<HALVES_IN>(p,column,half);\nUNROLL\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=place(i)<valid?product(state.alpha,(Acc)scale[place(i)]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_found.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gpi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gpi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_UNIT_ALPHA&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\nstate.beside=beside;\n"
+"state.alpha=GEMMEPI_UNIT_ALPHA?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_UNIT_ALPHA?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(COLUMNS_SCALED){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column_of_half<HALVES_IN>(p,column,half);\nUNROLL\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=place(i)<valid?product(state.alpha,(Acc)scale[place(i)]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
 "DEVICE void load_saved(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\nUNROLL\nfor(int half=0;half<HALVES_SAVED;half++)\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE,HALVES_SAVED>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read<GEMMEPI_AUX_TYPE,HALVES_SAVED>(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column_of_half<HALVES_SAVED>(p,column,half)),\nvalid_of_half<HALVES_SAVED>(valid,half));\n}\n}\n\n#if GEMMEPI_BRINGS\nDEVICE void load_residual(const gpi__epilogue_params&p,const Run_of_formula&at,Saved&saved){\nUNROLL\n"
 "for(int half=0;half<(HAS_RESIDUAL?HALVES_OUT:0);half++)\nsaved.residual[half]=read_residual<HALVES_OUT>(p,at,half);\n}\n#endif\n\n\nDEVICE void finish_product(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,int half,\nlong long item,long long row,long long column,int valid,Acc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=COLUMNS_SCALED?Acc(1):state.alpha;\nif(ROWS_SCALED)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE,HALVES_IN>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(GEMMEPI_ADDS_BIAS){\nto_accs(of.bias[half],other);\nadd_product(Acc(1),other,v);\n}\n}\n\n\nDEVICE void epilogue(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\n"
 "Acc(&v)[HALVES][RUN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\n",
@@ -17531,7 +17531,7 @@ static const gpi__source gpi__sources[] = {
 {"epilogue_parameters.cuh",
 {
 "#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n#include \"found_scale.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#define GEMMEPI_IN_BIAS -1\n#define GEMMEPI_IN_AUX -1\n#define GEMMEPI_IN_RESIDUAL -1\n#define GEMMEPI_IN_FACTOR -1\n#define GEMMEPI_WRITTEN -1\n#define GEMMEPI_WRITES_VALUE 0\n#define GEMMEPI_ADDS_BIAS 0\n#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define FORMULA_MEMBERS 1\n#define FORMULA_VALUE 1\n#define FORMULA_RESULT 1\n"
-"#define FORMULA_EXCHANGED 0\n#define FORMULA_INPUTS(X)\n#define FORMULA_OUTPUTS(X)\n#define FORMULA_UNIFORMS(X)\n#define FORMULA_TABLES(X)\nstruct Formula_in{float v[1];};\nstruct Formula_out{float d[1];};\n__device__ static __forceinline__ void formula(const Formula_in&in,Formula_out&out){\nout.d[0]=in.v[0];\n}\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_HAS_PLACES\n#define GEMMEPI_HAS_PLACES 0\n#define GEMMEPI_INSIDE_SCALED 0\n#define GEMMEPI_INSIDE_REDUCES 0\n#define GEMMEPI_INSIDE_WHOLE 0\n#define GEMMEPI_STATE_COLUMNS 32\n#define GEMMEPI_FORMULA_ROLLS 0\n#define GEMMEPI_FORMULA_LACKS 0\n#endif\n#ifndef GEMMEPI_HOLDS\n#define GEMMEPI_HOLDS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_INTERLEAVED\n#define GEMMEPI_INTERLEAVED 0\n#endif\n#ifndef GEMMEPI_FINDS\n"
+"#define FORMULA_EXCHANGED 0\n#define FORMULA_INPUTS(X)\n#define FORMULA_OUTPUTS(X)\n#define FORMULA_UNIFORMS(X)\n#define FORMULA_TABLES(X)\nstruct Formula_in{float v[1];};\nstruct Formula_out{float d[1];};\n__device__ static __forceinline__ void formula(const Formula_in&in,Formula_out&out){\nout.d[0]=in.v[0];\n}\n#endif\n#ifndef GEMMEPI_UNIT_ALPHA\n#define GEMMEPI_UNIT_ALPHA 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_HAS_PLACES\n#define GEMMEPI_HAS_PLACES 0\n#define GEMMEPI_INSIDE_SCALED 0\n#define GEMMEPI_INSIDE_REDUCES 0\n#define GEMMEPI_INSIDE_WHOLE 0\n#define GEMMEPI_STATE_COLUMNS 32\n#define GEMMEPI_FORMULA_ROLLS 0\n#define GEMMEPI_FORMULA_LACKS 0\n#endif\n#ifndef GEMMEPI_HOLDS\n#define GEMMEPI_HOLDS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_INTERLEAVED\n#define GEMMEPI_INTERLEAVED 0\n#endif\n#ifndef GEMMEPI_FINDS\n"
 "#define GEMMEPI_FINDS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_STRETCH\n#define GEMMEPI_STRETCH 8\n#define GEMMEPI_ABREAST 1\n#endif\n#ifndef GEMMEPI_BRINGS\n#define GEMMEPI_BRINGS 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\n"
 "constexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\n\n\nconstexpr bool INTERLEAVED=GEMMEPI_INTERLEAVED,THIN=INTERLEAVED&&HALVES_IN==2;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr int STRETCH=SPREAD?2:GEMMEPI_STRETCH,ABREAST=GEMMEPI_ABREAST;\nconstexpr bool IN_STRETCHES= !SPREAD&&STRETCH<RUN;\n\n",
 "constexpr bool ROWS_SCALED=GEMMEPI_SCALE_A==SCALE_OUTER&& !SPREAD,COLUMNS_SCALED=GEMMEPI_SCALE_B==SCALE_OUTER&& !SPREAD;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool FINDS=GEMMEPI_FINDS;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n"
@@ -17756,10 +17756,10 @@ static const gpi__source gpi__sources[] = {
 #ifndef GEMMEPI_NO_FORMULA
 {"formula_pass.cu",
 {
-"#line 1 \"src/kernels/formula_pass.cu\"\n#line 18\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\n#ifndef GEMMEPI_FOUND\n#define GEMMEPI_FOUND 0\n#endif\nenum{AT_ONCE=1,AMAX_ALONE,BY_AMAX};\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT factor,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.factor=1;\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):from_acc<T>(p.device_beta? *p.device_beta:p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\nif constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\n"
+"#line 1 \"src/kernels/formula_pass.cu\"\n#line 18\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\n#ifndef GEMMEPI_FOUND\n#define GEMMEPI_FOUND 0\n#endif\nenum{AT_ONCE=1,AMAX_ALONE,BY_AMAX};\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT factor,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.factor=1;\nvalue.beta=GEMMEPI_ADDS_C&&p.uses_c?from_acc<T>(p.device_beta? *p.device_beta:p.beta):T(0);\nvalue.takes_c=GEMMEPI_ADDS_C&&p.uses_c&&value.beta!=0;\nif constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\n"
 "value.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\nif constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.factor=times(value.factor,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.factor=times(value.factor,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gpi__kernel_matrix&matrix,long long units,const Place&place,T(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\nconst Type*item=line_from<Type>(matrix.data,place.item*matrix.stride);\n"
 "load_run<FORMULA_VALUE,false,false>(line_from<Type>(item,place.row*matrix.ld),0,1,units,place,words);\nUNROLL\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gpi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.factor;\nif(GEMMEPI_HAS_VALUE)\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,p.units,place,v);\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\nfactor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\n"
-"else if(GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,p.units,place,other);\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\n#if GEMMEPI_FOUND\nconstexpr bool OF_WHOLE_ROWS=GEMMEPI_FOUND_MODE==SCALE_OUTER;\n\nDEVICE long long found_at(const gpi__formula_pass_params&p,const Place&place,long long column){\nreturn place.item*p.places[RESULT].scale_stride +(OF_WHOLE_ROWS?0:column/SCALE_STEPS*p.rows)+place.row;\n}\n\n\ntemplate<int Members>DEVICE u32 largest_of_lanes(const Place&place,const float(&row)[Members][UNITS],u32 lanes){\nu32 largest=0;\nUNROLL\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nfor(u32 step=lanes/2;step>0;step/=2)\nlargest=max(largest,__shfl_xor_sync(0xffffffff,largest,(int)step));\nreturn largest;\n}\n\n\n\n"
+"else if(GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(GEMMEPI_ADDS_C&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,p.units,place,other);\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\n#if GEMMEPI_FOUND\nconstexpr bool OF_WHOLE_ROWS=GEMMEPI_FOUND_MODE==SCALE_OUTER;\n\nDEVICE long long found_at(const gpi__formula_pass_params&p,const Place&place,long long column){\nreturn place.item*p.places[RESULT].scale_stride +(OF_WHOLE_ROWS?0:column/SCALE_STEPS*p.rows)+place.row;\n}\n\n\ntemplate<int Members>DEVICE u32 largest_of_lanes(const Place&place,const float(&row)[Members][UNITS],u32 lanes){\nu32 largest=0;\nUNROLL\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nfor(u32 step=lanes/2;step>0;step/=2)\nlargest=max(largest,__shfl_xor_sync(0xffffffff,largest,(int)step));\nreturn largest;\n}\n\n\n\n"
 "template<class Type,int Members>\nDEVICE void find_scales(const gpi__formula_pass_params&p,const Place&place,float(&row)[Members][UNITS]){\n",
 "float*scales=(float*)p.places[RESULT].scale,scale=1;\nu32*amax=(u32*)p.places[RESULT].amax,lanes=SCALE_STEPS/UNITS;\nif(GEMMEPI_FOUND==AT_ONCE){\nlanes=lanes<blockDim.x?lanes:blockDim.x;\nscale=scale_of_amax<Type>(largest_of_lanes(place,row,lanes));\nif(threadIdx.x%lanes==0&&place.valid)\nscales[found_at(p,place,place.unit)]=scale;\n}else if(GEMMEPI_FOUND==AMAX_ALONE&&OF_WHOLE_ROWS){\nu32 largest=largest_of_lanes(place,row,blockDim.x<32?blockDim.x:32);\nif(threadIdx.x%32==0&&place.valid)\nraise_to(amax+found_at(p,place,0),largest);\n}else if(OF_WHOLE_ROWS&&place.valid){\nscale=scale_of_amax<Type>(amax[found_at(p,place,0)]);\nif(place.unit==0)\nscales[found_at(p,place,0)]=scale;\n}\nfloat factor=factor_of_scale(scale);\nUNROLL\nfor(int j=0;j<Members*UNITS;j++){\nfloat&x=row[j/UNITS][j%UNITS];\nlong long column=column_of<Members>(p.units,place.unit+j%UNITS,j/UNITS),at=found_at(p,place,column);\nif(GEMMEPI_FOUND==AT_ONCE||OF_WHOLE_ROWS){\nx*=factor;\n"
 "}else if(j%UNITS<place.valid&&GEMMEPI_FOUND==AMAX_ALONE){\nraise_to(amax+at,magnitude(x));\n}else if(j%UNITS<place.valid){\nscale=scale_of_amax<Type>(amax[at]);\nx*=factor_of_scale(scale);\nif(column%SCALE_STEPS==0)\nscales[at]=scale;\n}\n}\n}\n#endif\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\nUNROLL\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\n#if GEMMEPI_FOUND\nif constexpr(Number==RESULT)\n"
@@ -18033,13 +18033,13 @@ static const gpi__source gpi__sources[] = {
 {"sm90/box.cuh",
 {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\nstruct Held_of_strip{\nHeld_operands at[2];\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\nconst Held_of_strip&held;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\nUNROLL\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\ntemplate<int N>DEVICE void drop_first_box(float(&sums)[N]){\n"
-"constexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\nUNROLL\nfor(int i=0;i+of_box<N;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR_COLUMNS/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gpi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+column_of_lane()+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\nreturn{half,g,row_in_memory(params,at,valid>0),column,valid};\n}\n\n\nDEVICE void load_saved_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\nUNROLL\nfor(int i=0;i<INPUT_AUX;i++)\n"
+"constexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\nUNROLL\nfor(int i=0;i+of_box<N;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR_COLUMNS/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gpi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+column_of_lane()+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_UNIT_ALPHA)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\nreturn{half,g,row_in_memory(params,at,valid>0),column,valid};\n}\n\n\nDEVICE void load_saved_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\nUNROLL\nfor(int i=0;i<INPUT_AUX;i++)\n"
 "finisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\nUNROLL\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\nUNROLL\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gpi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\nUNROLL\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n"
 "UNROLL\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nstate.held=box.held.at[at.half];\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(results,finisher.state,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(ADDS_COLUMNS)\n"
 "column_sums[g].end_rows();\n}\n}\n\n\n\n\n",
 "DEVICE void ask_for_box(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group){\nask_for_inputs(params,finisher.buffers,tile,row,group);\nint mine=row+(int)threadIdx.x%16;\nbool exists=mine<end_of_rows(params,tile);\nprefetch_operands(params.epilogue,PLACES_OF(params),\n{tile.item,row_in_memory(params,mine,exists),tile.n*TILE_COLUMNS+group*GROUP,exists},BOX_COLUMNS);\n}\nDEVICE void finish_box(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_box(params,finisher,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n"
 "static_assert(!GEMMEPI_INSIDE_REDUCES||BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\nUNROLL\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gpi__epilogue_params&p=params.epilogue;\nUNROLL\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\n"
-"if(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<end_of_rows(params,tile);\nat=row_in_memory(params,at,exists);\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\nUNROLL\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\nUNROLL\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\nUNROLL\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +column_of_lane(),\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
+"if(!GEMMEPI_UNIT_ALPHA)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<end_of_rows(params,tile);\nat=row_in_memory(params,at,exists);\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\nUNROLL\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\nUNROLL\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\nUNROLL\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +column_of_lane(),\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\ntemplate<int Halves>DEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nif constexpr(STAGED_IN_PIECES<Halves>){\nu32 line=threadIdx.x%32/4,unit=THIN?group*4:threadIdx.x%4/2;\nreturn(half*8+line)*LINE +((unit ^ line)<<4)+\n(THIN?threadIdx.x%4*(BOX_GROUPS==1?4:2):threadIdx.x%2*8+group*4);\n}\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\n"
@@ -18051,7 +18051,7 @@ static const gpi__source gpi__sources[] = {
 "__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nUNROLL\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\nUNROLL\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\nUNROLL\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,from+half*BOX_BYTES,column,row,\nhalf,item);\nUNROLL\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
 {"sm90/column_sums.cuh",
 {
-"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(!HAS_BGRAD||GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,line)),\"f\"(sums[g].sum(line))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n\nDEVICE void add_slot(const gpi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n"
+"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(!HAS_BGRAD||GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_UNIT_ALPHA: !GEMMEPI_UNIT_ALPHA))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,line)),\"f\"(sums[g].sum(line))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n\nDEVICE void add_slot(const gpi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n"
 "u32 nth=PING_PONG?(u32)tile.m:(u32)tile.m*CONSUMERS+warpgroup;\nlong long rows=(long long)tile.item*p.epilogue.row_tiles+nth;\nUNROLL\nfor(int i=0;i<UNIT_GROUPS;i++){\nAcc sums[Column_sums<true>::LINES];\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++){\nAcc of_warps[4];\nUNROLL\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(of_warps[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,i,line))\n: \"memory\");\nsums[line]=join_in_line(line,join_in_line(line,of_warps[0],of_warps[1]),join_in_line(line,of_warps[2],of_warps[3]));\n}\nif(exists)\nstore_column_sums(p.epilogue,PLACES_OF(p),rows,tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+i)*GROUP,sums);\n}\n}\n\n\nDEVICE void add_column_sums(const gpi__sm90_params&p,const Shared&shared,const Work&work){\nu32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+(PING_PONG?warpgroup*work.step:0);t<p.tiles;t+=TURNS*work.step){\nTile tile=tile_of(p,t,work.rank);\n"
 "bool exists=tile.m*TILE_M+(PING_PONG?0:(int)warpgroup*STRIPS*64)<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
 {"sm90/columns.cuh",
@@ -18092,8 +18092,8 @@ static const gpi__source gpi__sources[] = {
 "static_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes other than 16 bits along k alone\");\n\n\n\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr bool VARIES_A=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool VARIES_B=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n\nconstexpr bool FACTOR_A=GEMMEPI_SCALE_A==SCALE_OUTER,FACTOR_B=GEMMEPI_SCALE_B==SCALE_OUTER,HAS_FACTORS=FACTOR_A||FACTOR_B;\nconstexpr bool HAS_SCALES=VARIES_A||VARIES_B||(PROMOTES&&HAS_FACTORS);\n\nconstexpr bool IS_UNIFORM=GEMMEPI_UNIFORM;\n"
 "constexpr int A_SCALES=VARIES_A||(PROMOTES&&FACTOR_A)?TILE_M:0;\nconstexpr int B_SCALES=VARIES_B||(PROMOTES&&FACTOR_B)?IS_UNIFORM?TILE_N/64:TILE_N:0;\nconstexpr int LANE_SCALES=(TILE_N>128?128:TILE_N)/4+4;\nconstexpr int B_PLACES=IS_UNIFORM?B_SCALES:(B_SCALES+127)/128*4*LANE_SCALES;\nconstexpr u32 SCALE_BYTES=(A_SCALES+B_PLACES+3)/4*16;\nstatic_assert(!HAS_SCALES||(PROMOTES&&TILE_K==SCALE_STEPS),\"scales are multiplied in as sums are promoted\");\nstatic_assert(!PROMOTES||(GEMMEPI_ELEMENT==1&&STRIPS==1&& !PING_PONG),\"registers have two sums of each element\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\nstatic_assert(!INTERLEAVED||HALF_GROUP==GROUP,\"a group's pairs are next to each other\");\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\n"
 "constexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n",
-"constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_IN_FACTOR>=0||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||\nBOX_GROUPS==1&&((GATED&&BACKWARD)||(GROUPED&&WRITES_AUX)||\n(COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !ADDS_COLUMNS&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\n"
-"constexpr int UNIT_GROUPS=GATED||TILE_N%128?1:2;\nstatic_assert(!ADDS_COLUMNS||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&& !HAS_SCALES&&((ADDS_COLUMNS&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
+"constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_UNIT_ALPHA&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_IN_FACTOR>=0||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||\nBOX_GROUPS==1&&((GATED&&BACKWARD)||(GROUPED&&WRITES_AUX)||\n(COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !ADDS_COLUMNS&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\n"
+"constexpr int UNIT_GROUPS=GATED||TILE_N%128?1:2;\nstatic_assert(!ADDS_COLUMNS||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&& !HAS_SCALES&&((ADDS_COLUMNS&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_UNIT_ALPHA)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parts.cuh",
 {
 "#line 1 \"src/kernels/sm90/parts.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(PARTS==1||STRIPS==1,\"a warp has 16 rows\");\nstatic_assert(PARTS==1|| !FINDS,\"boxes of 128 columns go to several blocks\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(PARTS==1||(BOXES%PARTS==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\nDEVICE Box_counts boxes_of(const gpi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m-tile.m*TILE_M,columns=(u32)p.epilogue.n-tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+BOX_COLUMNS-1)/BOX_COLUMNS};\n}\n\nDEVICE u32 received_at(u32 nth,u32 from){\nreturn Shared::STAGE +(nth*PARTS+from)*SENT_BYTES+threadIdx.x%32*16;\n}\n\n\n"
@@ -21799,8 +21799,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 typedef struct gpi__formula_source {
   int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
   int64_t ld, batch_stride;
-  int applied; /* beta and C are applied already */
-  int c; /* C's dtype; 0: there is none */
+  int c; /* C's dtype;  0: none is added */
   int64_t c_ld, c_stride;
   int c_scale; /* 1: C has a scale */
   int64_t c_scale_stride;
@@ -22014,8 +22013,7 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
     return 0;
   line.ld = placed->rows > 1 ? source->c_ld : 0;
   line.stride = several * source->c_stride;
-  return !f->reads_value || !source->c || source->applied ||
-     gpi__formula_line_is_aligned(source, source->c, run, &line);
+  return !f->reads_value || !source->c || gpi__formula_line_is_aligned(source, source->c, run, &line);
 }
 /* The CUDA text ahead of a formula's kernels. */
 
@@ -22039,7 +22037,7 @@ static void gpi__append_source_defines(gpi__text *text, const gpi__formula *form
   int reads = formula->reads_value;
   gpi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_HAS_VALUE %d\n",
     gpi__formula_type(source->dtype, formula->accumulator), reads && source->dtype != 0);
-  gpi__append(text, "#define GEMMEPI_APPLIED %d\n", !reads || source->applied);
+  gpi__append(text, "#define GEMMEPI_ADDS_C %d\n", reads && source->c);
   gpi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_SCALE_C %d\n",
     gpi__formula_type(source->c, formula->accumulator), source->c_scale != 0);
   gpi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a, source->scale_b);
@@ -22309,7 +22307,7 @@ static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__f
     bytes += gpi__formula_operand_bytes(placed, i);
   if (f->reads_value)
     bytes += v * gpi__bits_of(source->dtype) / 8;
-  if (f->reads_value && !source->applied)
+  if (f->reads_value && source->c)
     bytes += v * gpi__bits_of(source->c) / 8;
   return bytes;
 }
@@ -22959,7 +22957,6 @@ static gemmepi_status gpi__build_formula_launches(gemmepi_context *context, gpi_
   gpi__formula_source source;
   gpi__convert_device_formula(&own->task, &device);
   memset(&source, 0, sizeof source);
-  source.applied = 1;
   source.alignment = gpi__alignment_on_device(&device, own->task.alignment);
   memcpy(own->offsets, device.offsets, sizeof own->offsets);
   own->is_one_line = device.placed.rows == 1 && device.placed.items == 1;
@@ -25621,8 +25618,8 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
     gpi__fill_places(problem, places);
 }
 
-/* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
-static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, void *partials,
+/* Fills in the pointers and scalars of a run. */
+static void gpi__point_epilogue(const gpi__arguments *arguments, int unit_alpha, void *partials,
   gpi__epilogue_params *params, gpi__formula_place *places) {
   void *const *pointers = arguments->pointers;
   size_t i;
@@ -25636,9 +25633,9 @@ static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, vo
   params->amax_d = pointers[GPI__AMAX_D];
   params->amax_aux = pointers[GPI__AMAX_AUX];
   params->partials = partials;
-  params->alpha = applied ? 1 : arguments->alpha;
-  params->beta = applied ? 0 : arguments->beta;
-  params->uses_c = arguments->uses_c && !applied;
+  params->alpha = unit_alpha ? 1 : arguments->alpha;
+  params->beta = unit_alpha ? 0 : arguments->beta;
+  params->uses_c = arguments->uses_c && !unit_alpha;
   if (arguments->inside)
     gpi__point_places(arguments, places);
   memcpy(&params->device_alpha, &arguments->device_alpha, sizeof(void *));
@@ -25701,7 +25698,7 @@ static gpi__problem gpi__bare_problem(const gpi__problem *problem) {
 
 typedef struct gpi__pass {
   gpi__launch launch;
-  int applied; /* the product has taken alpha, beta and C already */
+  int unit_alpha; /* or the product has alpha, beta and C in it */
   gpi__pass_params params; /* all but pointers and scalars */
   size_t partial_bytes;
 } gpi__pass;
@@ -25795,20 +25792,19 @@ static gemmepi_status gpi__shape_pass(const gemmepi_context *context, const gpi_
 }
 
 /* abreast: threads side by side, which matters where runs are in stretches */
-static void gpi__append_pass_defines(gpi__text *text, const gpi__problem *problem, int parts, int applied,
+static void gpi__append_pass_defines(gpi__text *text, const gpi__problem *problem, int parts, int unit_alpha,
   int blocks, int stretch, unsigned abreast) {
   int whole = gpi__half_columns(problem) % GPI__RUN == 0;
   gpi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0, parts);
   gpi__append(text, "#define GEMMEPI_BLOCKS %d\n", blocks);
-  gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
+  gpi__append(text, "#define GEMMEPI_UNIT_ALPHA %d\n#define GEMMEPI_WHOLE %d\n", unit_alpha, whole);
   if (stretch < GPI__RUN)
     gpi__append(text, "#define GEMMEPI_STRETCH %d\n#define GEMMEPI_ABREAST %u\n", stretch, abreast);
 }
 
-/* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
- has taken alpha, beta and C already */
+/* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up */
 static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__problem *problem,
-  const gpi__view *product, int parts, int applied, gpi__pass *pass) {
+  const gpi__view *product, int parts, int unit_alpha, gpi__pass *pass) {
   char prologue[2048], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   int aligned = gpi__epilogue_is_aligned(problem) && gpi__runs_are_aligned(problem, product);
@@ -25817,7 +25813,7 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
   gemmepi_status status = gpi__shape_pass(context, problem, blocks, pass);
   if (status)
     return status;
-  pass->applied = applied;
+  pass->unit_alpha = unit_alpha;
   gpi__fill_epilogue(problem, &pass->params.epilogue, pass->params.places);
   pass->params.product = gpi__kernel_matrix_of(product);
   pass->params.part = pass->params.product.stride;
@@ -25827,7 +25823,7 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
   gpi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
     scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
   gpi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gpi__type(product->dtype));
-  gpi__append_pass_defines(&text, problem, parts, applied, blocks,
+  gpi__append_pass_defines(&text, problem, parts, unit_alpha, blocks,
     gpi__pass_stretch(problem, product, aligned), pass->launch.threads_x);
   gpi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gpi__type(product->dtype),
     gpi__name_of_epilogue(problem, product->dtype, words));
@@ -25890,7 +25886,7 @@ static double gpi__pass_microseconds(const gemmepi_context *context, const gpi__
 static gemmepi_status gpi__run_pass(const gemmepi_context *context, const gpi__pass *pass,
   const gpi__arguments *arguments, void *product, void *partials, gemmepi_stream stream) {
   gpi__pass_params params = pass->params;
-  gpi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.places);
+  gpi__point_epilogue(arguments, pass->unit_alpha, partials, &params.epilogue, params.places);
   params.product.data = product;
   return gpi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
@@ -25955,7 +25951,7 @@ static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context,
 typedef struct gpi__product_kernel {
   gpi__launch launch;
   int tile_m, tile_n;
-  int applied; /* alpha is 1 and there is no C: compiled in */
+  int unit_alpha;
   size_t product_bytes; /* of the product, or of the sums of k's parts; 0: no pass is behind it */
   gpi__pass pass;
   size_t partial_bytes; /* BGRAD: of the sums that the kernel, or the pass, leaves */
@@ -25973,10 +25969,10 @@ typedef struct gpi__tiled_kernel {
 /* >>building */
 
 /* Of a built that is all 0. */
-static void gpi__start_kernel(int tile_m, int tile_n, int applied, gpi__product_kernel *kernel) {
+static void gpi__start_kernel(int tile_m, int tile_n, int unit_alpha, gpi__product_kernel *kernel) {
   kernel->tile_m = tile_m;
   kernel->tile_n = tile_n;
-  kernel->applied = applied;
+  kernel->unit_alpha = unit_alpha;
 }
 
 /* Blocks for tiles of the product, `columns` of them side by side. GEMMEPI_UNSUPPORTED with the sentence where there are too many. */
@@ -26023,7 +26019,7 @@ static gemmepi_status gpi__build_pass_behind(gemmepi_context *context, const gpi
   gemmepi_status status;
   GPI__UNSUPPORTED_IF(elements < 0, "the product has more than 2^56 elements");
   kernel->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
-  status = gpi__build_pass(context, problem, product, parts, kernel->applied, &kernel->pass);
+  status = gpi__build_pass(context, problem, product, parts, kernel->unit_alpha, &kernel->pass);
   kernel->partial_bytes = kernel->pass.partial_bytes;
   return status;
 }
@@ -26057,7 +26053,7 @@ static gemmepi_status gpi__run_tiles(const gemmepi_context *context, const gpi__
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
   if (problem->grouping.groups)
     params.groups = arguments->groups;
-  gpi__point_epilogue(arguments, tiles->kernel.applied || is_bare,
+  gpi__point_epilogue(arguments, tiles->kernel.unit_alpha || is_bare,
     gpi__past(workspace, tiles->kernel.product_bytes), &params.epilogue, params.places);
   params.a.data = arguments->pointers[GPI__A];
   params.b.data = arguments->pointers[GPI__B];
@@ -26564,7 +26560,7 @@ typedef struct gpi__candidate {
   int engine; /* of FUSED: a row of gpi__engines, or ANY_ENGINE of a refusal for all */
   int shape; /* of the engine: a row of its shapes */
   int parts; /* of the engine: k in so many, whose sums are added up by a pass */
-  int applied; /* of FUSED: for runs alone whose alpha is 1 and which have no C */
+  int unit_alpha; /* of FUSED: only for runs whose alpha is 1 and that have no C */
   int copies[2]; /* of FUSED: of A and B */
   int bare; /* of SPLIT: without an epilogue of cuBLASLt's */
   int is_inside; /* of a problem with a formula: that is inside the kernel, and else a pass over v */
@@ -26598,7 +26594,7 @@ typedef struct gpi__candidates {
 typedef struct gpi__wanted {
   const gemmepi_context *context;
   const gpi__problem *problem;
-  int applied; /* runs alone whose alpha is 1 and which have no C, where a route tells them apart */
+  int unit_alpha;
   double bare_microseconds; /* what cuBLASLt would take without an epilogue; 0: not known */
 } gpi__wanted;
 
@@ -26651,7 +26647,7 @@ typedef struct gpi__matmul_plan {
   gemmepi_plan base;
   gpi__problem problem; /* of the product that the route runs */
   const struct gpi__route *route;
-  int applied; /* for runs alone whose alpha is 1 and which have no C */
+  int unit_alpha;
   gpi__tuned tuned; /* what an answer says of it */
   const gpi__candidate
     *forced; /* while it is built: what is to be taken, and nothing else; NULL: what is best */
@@ -26665,10 +26661,9 @@ typedef struct gpi__matmul_plan {
    because users hold plans as const. */
   gpi__atomic_pointer replacement;
   gpi__atomic_pointer *replacement_place;
-  /* Likewise the plan for those runs alone that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice,
-   or alpha 1 and no C are compiled in. */
-  gpi__atomic_pointer scaled;
-  gpi__atomic_pointer *scaled_place;
+  /* Likewise the plan for runs that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice, or unit_alpha. */
+  gpi__atomic_pointer general;
+  gpi__atomic_pointer *general_place;
 } gpi__matmul_plan;
 
 /* The plan that stands for this one now. */
@@ -26747,7 +26742,7 @@ typedef struct gpi__engine {
 /* Into how many parts k is divided. */
 static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 
-/* Chooses shape and parts of the least estimate, which it returns. candidate->applied is given. */
+/* Chooses shape and parts of the least estimate, which it returns. candidate->unit_alpha is given. */
 static double gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__engine *engine, gpi__candidate *candidate) {
   gpi__candidate one = *candidate;
@@ -26894,9 +26889,9 @@ static const char *gpi__extents_rule(const gpi__problem *problem) {
 }
 
 /* Whether registers are missing for scales of all rows of a tile that one warpgroup has: then two share it. */
-static int gpi__found_beside(const gpi__problem *problem, int applied) {
+static int gpi__found_beside(const gpi__problem *problem, int unit_alpha) {
   return problem->found_scale &&
-     (!applied || gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD));
+     (!unit_alpha || gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD));
 }
 
 /* What keeps scales of D from being found in this kernel, or NULL. */
@@ -27022,10 +27017,10 @@ static int64_t gpi__tiles_across(const gpi__problem *problem, const gpi__sm90_sh
 
 /* The operand that the kernel sums, 1 A or 2 B. Other than 16 bits, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
-static int gpi__sm90_summed(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+static int gpi__sm90_summed(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha) {
   int operand = gpi__summed_operand(problem), lines = operand == GPI__A ? shape->tile_m : shape->tile_n;
   if (operand < 0 || problem->views[GPI__A].bits != 16 || GPI__SM90_SUMMERS * 16 * gpi__tiles_across(problem, shape) < lines ||
-    (gpi__has(problem, GEMMEPI_GATED) && gpi__has(problem, GEMMEPI_AUX) && !applied))
+    (gpi__has(problem, GEMMEPI_GATED) && gpi__has(problem, GEMMEPI_AUX) && !unit_alpha))
     return 0;
   return operand == GPI__A ? 1 : 2;
 }
@@ -27154,22 +27149,22 @@ static int64_t gpi__sm90_tiles(const gpi__problem *problem, const gpi__sm90_shap
 }
 
 /* All of a box is loaded then, also what lies beyond the end: the gradient of a gate of ELU spills two to eight registers else. */
-static int gpi__lacks_registers_for_tails(const gpi__problem *problem, int applied) {
+static int gpi__lacks_registers_for_tails(const gpi__problem *problem, int unit_alpha) {
   const uint64_t all = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD;
-  return !applied && (problem->epilogue & all) == all;
+  return !unit_alpha && (problem->epilogue & all) == all;
 }
 
 /* The shape, and what shared memory holds. */
-static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied, gpi__sm90 *sm90) {
+static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha, gpi__sm90 *sm90) {
   sm90->shape = *shape;
-  if (gpi__found_beside(problem, applied))
+  if (gpi__found_beside(problem, unit_alpha))
     sm90->shape.ping_pong = 0;
-  gpi__start_kernel(shape->tile_m, shape->tile_n, applied, &sm90->kernel);
+  gpi__start_kernel(shape->tile_m, shape->tile_n, unit_alpha, &sm90->kernel);
   sm90->staged = gpi__results_of(problem, gpi__box_bits(problem));
   sm90->copied = sm90->staged - gpi__sm90_moved(problem);
   sm90->loaded = gpi__sm90_loaded(problem);
-  sm90->summed = gpi__sm90_summed(problem, shape, applied);
-  sm90->tails = gpi__sm90_tails(problem, shape) && !gpi__lacks_registers_for_tails(problem, applied);
+  sm90->summed = gpi__sm90_summed(problem, shape, unit_alpha);
+  sm90->tails = gpi__sm90_tails(problem, shape) && !gpi__lacks_registers_for_tails(problem, unit_alpha);
   if (sm90->tails && !problem->views[GPI__A].transposed && !gpi__has_groups_of_rows(problem))
     sm90->last_a = gpi__last_lines(problem->m, gpi__a_box(problem, shape));
   if (sm90->tails && problem->views[GPI__B].transposed)
@@ -27178,10 +27173,10 @@ static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shap
 }
 
 /* Whether enough stages fit beside the boxes of a wide tile: with two of them it waits. */
-static int gpi__has_stages(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+static int gpi__has_stages(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha) {
   gpi__sm90 sm90;
   memset(&sm90, 0, sizeof sm90);
-  gpi__cut_up(problem, shape, applied, &sm90);
+  gpi__cut_up(problem, shape, unit_alpha, &sm90);
   return shape->tile_n <= 128 || sm90.stages > 2;
 }
 
@@ -27210,7 +27205,7 @@ static int gpi__has_whole_vectors(const gpi__problem *problem, const gpi__sm90_s
 }
 
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
-static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha) {
   int64_t steps = gpi__sm90_steps(problem);
   if (problem->grouping.groups && (shape->parts > 1 || (problem->grouping.is_of_k && shape->ping_pong)))
     return 0; /* warpgroups that take turns would have to know each other's k */
@@ -27222,7 +27217,7 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
     return 0;
   if (problem->found_scale && !gpi__has_whole_vectors(problem, shape))
     return 0;
-  if (gpi__found_beside(problem, applied) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
+  if (gpi__found_beside(problem, unit_alpha) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
     return 0;
   if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
     gpi__activation(problem->epilogue) == GEMMEPI_TANH)
@@ -27230,9 +27225,9 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
   if (gpi__column_lines(problem) && shape->parts > 1)
     return 0; /* blocks that divide k share out a tile's boxes: none has all rows of a column */
   if (!shape->ping_pong && shape->parts == 1 && gpi__has_operand(problem, GPI__ROW_FACTOR) &&
-    (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
+    (!unit_alpha || gpi__has(problem, GEMMEPI_RESIDUAL)))
     return 0; /* a register is missing: GELU_ERF spills three */
-  return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, applied);
+  return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, unit_alpha);
 }
 
 /* Whether D leaves in whole units: by TMA, or of 8 bits in runs of eight, which takes as long (SWIGLU at 8192 x 28672 x 4096, an H100). */
@@ -27337,19 +27332,19 @@ static double gpi__launch_cycles(const gpi__problem *problem) {
 }
 
 /* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. */
-static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha) {
   gpi__sm90 sm90;
   if (!problem->formula || !shape->ping_pong)
     return 1;
   memset(&sm90, 0, sizeof sm90);
-  gpi__cut_up(problem, shape, applied, &sm90);
+  gpi__cut_up(problem, shape, unit_alpha, &sm90);
   return sm90.stages > 4 ? 1 : GPI__SM90_FEW_STAGES;
 }
 
 /* Returns the microseconds that the product takes with a shape, roughly. Where warpgroups take turns, the epilogue of one is behind the
  sums of the other, but half of it shows. */
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
-  const gpi__sm90_shape *shape, int applied) {
+  const gpi__sm90_shape *shape, int unit_alpha) {
   double megahertz = gpi__chip_of(context->arch)->megahertz;
   double waves = (double)gpi__divide_up(gpi__block_tiles(problem, shape),
     gpi__resident_blocks(context, gpi__cluster_blocks(shape)));
@@ -27359,7 +27354,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
   double multiply =
     multiplied * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__SM90_FP8_PAIRS : GPI__SM90_PAIRS);
   double load = gpi__load_cycles(context, problem, shape);
-  double slowness = gpi__stages_slowness(problem, shape, applied);
+  double slowness = gpi__stages_slowness(problem, shape, unit_alpha);
   double sums, storing, finish, cycles = gpi__launch_cycles(problem);
   if (shape->tile_n == 64 && !gpi__fetches_ahead(problem))
     slowness *= GPI__SM90_NARROW;
@@ -27371,7 +27366,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
   finish = area / 128 * (storing + gpi__epilogue_cycles(problem)) / shape->parts;
   if (shape->parts > 1)
     waves += GPI__SM90_AGAIN * (waves - 1);
-  if (shape->ping_pong && !gpi__found_beside(problem, applied))
+  if (shape->ping_pong && !gpi__found_beside(problem, unit_alpha))
     cycles += waves * (sums + finish / 2 - GPI__SM90_HIDDEN);
   else
     cycles +=
@@ -27380,7 +27375,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
   if (gpi__gains_side_by_side(problem, shape))
     cycles *= GPI__SM90_ABREAST;
   return cycles / megahertz +
-     (gpi__sm90_summed(problem, shape, applied) ? 0 : gpi__sums_microseconds(problem));
+     (gpi__sm90_summed(problem, shape, unit_alpha) ? 0 : gpi__sums_microseconds(problem));
 }
 
 /* Whether a shape of the table takes the problem. The first one takes everything, or with scales that are found the first that has
@@ -27392,13 +27387,13 @@ static int gpi__accepts_shape(const gemmepi_context *context, const gpi__problem
   while (problem->found_scale && !gpi__has_whole_vectors(problem, &shapes[any]))
     any++;
   return candidate->parts == 1 && ((candidate->shape == any && !problem->grouping.is_of_k) ||
-    (gpi__shape_accepts(problem, shape, candidate->applied) && gpi__cluster_blocks(shape) <= context->multiprocessors));
+    (gpi__shape_accepts(problem, shape, candidate->unit_alpha) && gpi__cluster_blocks(shape) <= context->multiprocessors));
 }
 
 static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate) {
   const gpi__sm90_shape *shapes = gpi__shapes_for(problem);
   return gpi__accepts_shape(context, problem, shapes, candidate)
-       ? gpi__sm90_microseconds(context, problem, &shapes[candidate->shape], candidate->applied)
+       ? gpi__sm90_microseconds(context, problem, &shapes[candidate->shape], candidate->unit_alpha)
        : GPI__NEVER;
 }
 
@@ -27558,7 +27553,7 @@ static void gpi__append_sm90_defines(gpi__text *text, const gpi__problem *proble
   gpi__append(text, "#define GEMMEPI_COPIED %d\n", sm90->copied);
   gpi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
     gpi__box_bits(problem) == 32 ? 1 : 2, sm90->tails);
-  gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->kernel.applied,
+  gpi__append(text, "#define GEMMEPI_UNIT_ALPHA %d\n#define GEMMEPI_SHARED %u\n", sm90->kernel.unit_alpha,
     gpi__sm90_shared(problem, sm90));
   gpi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
     !problem->views[GPI__A].transposed, (int)problem->views[GPI__B].transposed);
@@ -27625,7 +27620,7 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
   gpi__sm90 *sm90 = (gpi__sm90 *)built;
   gemmepi_status status;
   memset(sm90, 0, sizeof *sm90);
-  gpi__cut_up(problem, shape, candidate->applied, sm90);
+  gpi__cut_up(problem, shape, candidate->unit_alpha, sm90);
   gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.places);
   sm90->params.epilogue.row_tiles =
     (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
@@ -27662,7 +27657,7 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
   if (status)
     return status;
   memcpy(params, &sm90->params, sizeof *params);
-  gpi__point_epilogue(arguments, sm90->kernel.applied, workspace, &params->epilogue, params->places);
+  gpi__point_epilogue(arguments, sm90->kernel.unit_alpha, workspace, &params->epilogue, params->places);
   gpi__point_states(&sm90->kernel.reductions, workspace, params->places);
   if (problem->grouping.groups)
     params->groups = arguments->groups;
@@ -28223,7 +28218,7 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
   gpi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m, shape->warps_n);
   gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages, shape->blocks);
   gpi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", sm80->staged, sm80->copied);
-  gpi__append(text, "#define GEMMEPI_APPLIED %d\n", sm80->kernel.applied || sm80->parts > 1);
+  gpi__append(text, "#define GEMMEPI_UNIT_ALPHA %d\n", sm80->kernel.unit_alpha || sm80->parts > 1);
   gpi__append(text, "#define GEMMEPI_IN_PARTS %d\n", sm80->parts > 1);
   gpi__append_lines(text, problem);
   gpi__append(text, "#define GEMMEPI_WHOLE %d\n", gpi__half_columns(problem) % GPI__RUN == 0);
@@ -28256,14 +28251,14 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
-static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *cut, int applied, int arch, gpi__sm80 *sm80) {
+static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *cut, int unit_alpha, int arch, gpi__sm80 *sm80) {
   /* of 32 bits a row's four lanes write whole sectors, but for these */
   int wide = gpi__results_of(problem, 32) - gpi__moved_of(problem, 32);
   sm80->shape = *cut->shape;
   sm80->shape.stages = (short)gpi__sm80_stages(cut->shape, arch);
   sm80->arch = arch;
   sm80->parts = (int)gpi__divide_up(problem->k, gpi__part_k(problem, cut->parts)); /* none empty */
-  gpi__start_kernel(cut->shape->tile_m, cut->shape->tile_n, applied, &sm80->kernel);
+  gpi__start_kernel(cut->shape->tile_m, cut->shape->tile_n, unit_alpha, &sm80->kernel);
   sm80->staged = gpi__results_of(problem, 16) | wide;
   sm80->copied = sm80->staged - gpi__moved_of(problem, 16);
 }
@@ -28323,7 +28318,7 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
       (int64_t)gpi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
     own = &bare;
   }
-  gpi__cut_up_sm80(own, &cut, candidate->applied, context->arch, sm80);
+  gpi__cut_up_sm80(own, &cut, candidate->unit_alpha, context->arch, sm80);
   gpi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.places);
   status = gpi__lay_out_sm80(context, own, sm80);
   if (!status)
@@ -28352,7 +28347,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     gpi__point_block_scales(sm80->scales, &own, &params);
     arguments = &own;
   }
-  gpi__point_epilogue(arguments, sm80->kernel.applied, partials, &params.epilogue, params.places);
+  gpi__point_epilogue(arguments, sm80->kernel.unit_alpha, partials, &params.epilogue, params.places);
   gpi__point_states(&sm80->kernel.reductions, partials, params.places);
   params.a.data = arguments->pointers[GPI__A];
   params.b.data = arguments->pointers[GPI__B];
@@ -28554,15 +28549,16 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
 
 /* The defines of a kernel of tiles, but for those of its own. */
 static void gpi__append_tile_defines(gpi__text *text, const gpi__problem *problem, int scale_b, int tile_m,
-  int tile_n, int applied) {
+  int tile_n, int unit_alpha) {
   gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, scale_b);
-  gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n", gpi__type_name(problem, GPI__A), applied);
+  gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_UNIT_ALPHA %d\n", gpi__type_name(problem, GPI__A), unit_alpha);
   gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", tile_m, tile_n);
 }
 
 /* problem: as gpi__small_problem has it */
-static void gpi__append_small_defines(gpi__text *text, const gpi__problem *problem, const gpi__small_shape *shape, int applied) {
-  gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, applied);
+static void gpi__append_small_defines(gpi__text *text, const gpi__problem *problem,
+  const gpi__small_shape *shape, int unit_alpha) {
+  gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, unit_alpha);
   gpi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
   gpi__append(text, "#define GEMMEPI_WARPS %d\n#define GEMMEPI_PARTS %d\n", shape->warps, shape->parts);
   gpi__append_lines(text, problem);
@@ -28592,11 +28588,11 @@ static gemmepi_status gpi__small_build(gemmepi_context *context, const gpi__prob
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(small, 0, sizeof *small);
-  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &small->kernel);
+  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->unit_alpha, &small->kernel);
   status = gpi__lay_out_tiles(&own, 32 * shape->warps, shape->parts, &small->kernel, &small->params);
   if (status)
     return status;
-  gpi__append_small_defines(&text, &own, shape, candidate->applied);
+  gpi__append_small_defines(&text, &own, shape, candidate->unit_alpha);
   return gpi__finish_small(context, problem, prologue, shape->parts > 1 ? "_parts" : "", 0, small);
 }
 
@@ -29116,8 +29112,8 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
 
 /* All that is before the kernel's text. */
 static void gpi__append_weights_prologue(gpi__text *text, const gpi__problem *problem,
-  const gpi__weights_shape *shape, int stages, int applied) {
-  gpi__append_tile_defines(text, problem, problem->views[GPI__B].scale, shape->tile_m, shape->tile_n, applied);
+  const gpi__weights_shape *shape, int stages, int unit_alpha) {
+  gpi__append_tile_defines(text, problem, problem->views[GPI__B].scale, shape->tile_m, shape->tile_n, unit_alpha);
   gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
   gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", stages, shape->blocks);
   if (gpi__made_b(problem))
@@ -29138,7 +29134,7 @@ static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gp
   const gpi__weights_shape *shape = &weights->shape;
   gpi__text text = gpi__growing_text(&context->allocator);
   gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
-  gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->kernel.applied);
+  gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->kernel.unit_alpha);
   gpi__name_weights(problem, weights);
   if (text.data)
     status = gpi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", text.data,
@@ -29187,7 +29183,7 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
   memset(weights, 0, sizeof *weights);
   weights->shape = *shape;
   weights->stages = gpi__weights_stages(problem, shape, context->arch);
-  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &weights->kernel);
+  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->unit_alpha, &weights->kernel);
   status = gpi__lay_out_tiles(problem, 32 * GPI__WEIGHTS_WARPS, shape->parts, &weights->kernel, &weights->params.plain);
   if (!status && shape->wgmma)
     status = gpi__weights_maps(context, problem, weights);
@@ -29214,7 +29210,7 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
   int result = 0;
   memcpy(params, &weights->params, sizeof *params);
-  gpi__point_epilogue(arguments, weights->kernel.applied, workspace, &params->plain.epilogue, params->plain.places);
+  gpi__point_epilogue(arguments, weights->kernel.unit_alpha, workspace, &params->plain.epilogue, params->plain.places);
   params->plain.a.data = arguments->pointers[GPI__A];
   params->plain.b.data = arguments->pointers[GPI__B];
   if (gpi__made_b(problem))
@@ -29360,9 +29356,10 @@ static double gpi__outer_microseconds(const gemmepi_context *context, const gpi_
 
 /* >>building */
 
-static void gpi__append_outer_defines(gpi__text *text, const gpi__problem *problem, const gpi__outer_shape *shape, int applied) {
+static void gpi__append_outer_defines(gpi__text *text, const gpi__problem *problem,
+  const gpi__outer_shape *shape, int unit_alpha) {
   int stretch = gpi__outer_stretch(problem);
-  gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, applied);
+  gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, unit_alpha);
   gpi__append_lines(text, problem);
   gpi__append(text, "#define GEMMEPI_K %d\n", (int)problem->k);
   gpi__append(text, "#define GEMMEPI_BATCHED %d\n#define GEMMEPI_B_DENSE %d\n", problem->batch > 1, gpi__outer_is_dense(problem));
@@ -29383,11 +29380,11 @@ static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__prob
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(outer, 0, sizeof *outer);
-  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &outer->kernel);
+  gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->unit_alpha, &outer->kernel);
   status = gpi__lay_out_tiles(problem, threads, 1, &outer->kernel, &outer->params);
   if (status)
     return status;
-  gpi__append_outer_defines(&text, problem, shape, candidate->applied);
+  gpi__append_outer_defines(&text, problem, shape, candidate->unit_alpha);
   outer->kernel.sums_operand = gpi__outer_sums(problem);
   return gpi__finish_small(context, problem, prologue, "", 1, outer);
 }
@@ -29443,7 +29440,7 @@ static void gpi__count_engine(const gemmepi_context *context, const gpi__problem
     candidate->rank /= gpi__engines[candidate->engine]->margin;
 }
 
-/* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
+/* Adds a candidate for each engine, refused or not. like: whether it has unit alpha, and what is copied, which takes copying. */
 static void gpi__enumerate_engines(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__candidate *like, double copying, gpi__candidates *candidates) {
   int engine, taken = 0;
@@ -31131,8 +31128,8 @@ static void gpi__pack_views(const gpi__problem *problem, const int packs[2], gpi
   packed->views[GPI__RESIDUAL] = problem->views[GPI__C];
 }
 
-/* Whether a plan may be for runs alone whose alpha is 1 and which have no C beside what is added as a residual. */
-static int gpi__may_be_applied(const gpi__problem *problem) {
+/* Returns whether a plan may be only for runs with alpha 1 and without a C that is no residual. */
+static int gpi__may_have_unit_alpha(const gpi__problem *problem) {
   return !(problem->flags & GEMMEPI_DEVICE_SCALARS) &&
      (!(problem->flags & GEMMEPI_ACCUMULATE) || gpi__adds_as_residual(problem));
 }
@@ -31184,7 +31181,7 @@ static void gpi__enumerate_fused(const gpi__wanted *wanted, gpi__candidates *can
   gpi__candidate like;
   memset(&like, 0, sizeof like);
   like.route = GEMMEPI_ROUTE_FUSED;
-  like.applied = wanted->applied;
+  like.unit_alpha = wanted->unit_alpha;
   like.otherwise = "its estimate is not less";
   if (gpi__is_invariant(problem))
     gpi__copy_for_hopper(context, problem, like.copies);
@@ -31203,14 +31200,14 @@ static void gpi__enumerate_fused(const gpi__wanted *wanted, gpi__candidates *can
 }
 
 /* The best of them; one of NEVER where no engine takes the problem, however its operands are copied. */
-static gpi__candidate gpi__choose_fused(const gemmepi_context *context, const gpi__problem *problem, int applied) {
+static gpi__candidate gpi__choose_fused(const gemmepi_context *context, const gpi__problem *problem, int unit_alpha) {
   gpi__candidates candidates;
   const gpi__candidate *least;
   gpi__candidate never;
   gpi__wanted wanted;
   wanted.context = context;
   wanted.problem = problem;
-  wanted.applied = applied;
+  wanted.unit_alpha = unit_alpha;
   wanted.bare_microseconds = 0;
   candidates.count = 0;
   gpi__enumerate_fused(&wanted, &candidates);
@@ -31276,16 +31273,16 @@ static size_t gpi__fused_workspace(const gpi__fused *fused) {
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
-static gemmepi_status gpi__count_scaled(gpi__matmul_plan *plan) {
+static gemmepi_status gpi__count_general(gpi__matmul_plan *plan) {
   gemmepi_context *context = plan->base.context;
   gpi__candidate candidate = gpi__choose_fused(context, &plan->problem, 0);
-  gpi__fused scaled;
+  gpi__fused general;
   gemmepi_status status;
   size_t size;
   context->only_workspace = 1;
-  status = gpi__build_fused(context, &plan->problem, &candidate, &scaled);
+  status = gpi__build_fused(context, &plan->problem, &candidate, &general);
   context->only_workspace = 0;
-  size = status ? 0 : gpi__fused_workspace(&scaled);
+  size = status ? 0 : gpi__fused_workspace(&general);
   if (size > plan->workspace_size)
     plan->workspace_size = size;
   return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
@@ -31295,7 +31292,7 @@ static gemmepi_status gpi__fused_build(gpi__matmul_plan *plan, const gpi__candid
   gpi__fused *fused = (gpi__fused *)plan->built;
   gemmepi_status status = gpi__build_fused(plan->base.context, &plan->problem, candidate, fused);
   plan->workspace_size = gpi__fused_workspace(fused);
-  return !status && candidate->applied ? gpi__count_scaled(plan) : status;
+  return !status && candidate->unit_alpha ? gpi__count_general(plan) : status;
 }
 
 /* >>running */
@@ -31361,16 +31358,16 @@ static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel,
   fused->engine->explain(&plan->problem, &fused->built, text);
   if (fused->built.kernel.launch.shared)
     gpi__explain_shared(text, plan->base.context, fused->built.kernel.launch.shared);
-  if (plan->applied)
+  if (plan->unit_alpha)
     gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }
 /* What cuBLASLt would take for a product and for an epilogue of its own, by a small model. */
 
-/* Returns what the engine would take for runs whose alpha is 1 and which have no C; by: the shape */
+/* Returns what the engine would take for runs with unit alpha; by: the shape */
 static double gpi__microseconds_by(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__engine *engine, gpi__candidate *by) {
   memset(by, 0, sizeof *by);
-  by->applied = 1;
+  by->unit_alpha = 1;
   return gpi__choose_shape(context, problem, engine, by);
 }
 
@@ -31734,12 +31731,12 @@ static const char *gpi__route_rule(const gpi__wanted *wanted, const gpi__route *
 
 /* All ways to run the problem, and why others cannot. */
 static void gpi__enumerate_as_flagged(const gemmepi_context *context, const gpi__problem *problem,
-  int applied, gpi__candidates *candidates) {
+  int unit_alpha, gpi__candidates *candidates) {
   gpi__wanted wanted;
   size_t i;
   wanted.context = context;
   wanted.problem = problem;
-  wanted.applied = applied;
+  wanted.unit_alpha = unit_alpha;
   wanted.bare_microseconds = gpi__engines_rule(context, problem) || GPI__FORMULA(&problem->made[GPI__B])
         ? 0
         : gpi__bare_microseconds(context, problem);
@@ -31754,20 +31751,20 @@ static void gpi__enumerate_as_flagged(const gemmepi_context *context, const gpi_
   }
 }
 
-/* The same, and with BATCH_INVARIANT what would be taken without it. applied: runs alone whose alpha is 1 and which have no C. */
-static void gpi__enumerate(const gemmepi_context *context, const gpi__problem *problem, int applied,
+/* The same, and with BATCH_INVARIANT what would be taken without it. */
+static void gpi__enumerate(const gemmepi_context *context, const gpi__problem *problem, int unit_alpha,
   gpi__candidates *candidates) {
   gpi__problem varying = *problem;
   const gpi__candidate *least;
   memset(&candidates->without_flag, 0, sizeof candidates->without_flag);
   if (gpi__is_invariant(problem)) {
     varying.flags &= ~(uint64_t)GEMMEPI_BATCH_INVARIANT;
-    gpi__enumerate_as_flagged(context, &varying, applied, candidates);
+    gpi__enumerate_as_flagged(context, &varying, unit_alpha, candidates);
     least = gpi__least(candidates);
     if (least)
       candidates->without_flag = *least;
   }
-  gpi__enumerate_as_flagged(context, problem, applied, candidates);
+  gpi__enumerate_as_flagged(context, problem, unit_alpha, candidates);
 }
 /* What tuning found: for a problem the candidate that was fastest. The context keeps them, and a plan takes its problem's if it may. In
  text an answer is a line, which the cache folder and files hold. */
@@ -32004,7 +32001,7 @@ static const gpi__candidate *gpi__candidate_like(const gpi__candidates *candidat
 
 /* Says of one of them for which runs it is, which an answer's text does not. */
 static void gpi__complete_way(const gpi__candidates *candidates, gpi__candidate *one) {
-  one->applied = gpi__candidate_like(candidates, one)->applied;
+  one->unit_alpha = gpi__candidate_like(candidates, one)->unit_alpha;
 }
 
 /* Whether it is a way to run the problem, of which these are the candidates: an answer may come from anywhere. */
@@ -32187,7 +32184,6 @@ static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, in
   source.dtype = stored->dtype;
   source.ld = stored->ld;
   source.batch_stride = stored->batch_stride;
-  source.applied = 1;
   source.scale_a = stored->scale;
   source.scale_a_stride = problem->views[GPI__SCALE_OF(i)].batch_stride;
   source.alignment = problem->alignment;
@@ -32228,7 +32224,7 @@ static double gpi__least_rank(const gemmepi_context *context, const gpi__problem
   const gpi__candidate *least;
   gpi__list_operands(&product);
   memset(&candidates, 0, sizeof candidates);
-  gpi__enumerate(context, &product, gpi__may_be_applied(&product), &candidates);
+  gpi__enumerate(context, &product, gpi__may_have_unit_alpha(&product), &candidates);
   least = gpi__least(&candidates);
   return least ? least->rank : GPI__NEVER;
 }
@@ -32326,14 +32322,14 @@ static int gpi__is_better_inside(const gemmepi_context *context, const gpi__prob
   const gpi__candidate *least;
   double rank;
   memset(&candidates, 0, sizeof candidates);
-  gpi__enumerate(context, inside, gpi__may_be_applied(inside), &candidates);
+  gpi__enumerate(context, inside, gpi__may_have_unit_alpha(inside), &candidates);
   least = gpi__least(&candidates);
   if (!least || least->rank >= GPI__NEVER)
     return 0;
   if (gpi__is_invariant(inside))
     return least->route == GEMMEPI_ROUTE_FUSED;
   rank = least->rank + (gpi__reduces_inside(inside) ? GPI__ANOTHER_LAUNCH : 0);
-  gpi__enumerate(context, v, gpi__may_be_applied(v), &candidates);
+  gpi__enumerate(context, v, gpi__may_have_unit_alpha(v), &candidates);
   least = gpi__least(&candidates);
   return !least || rank < least->rank + pass;
 }
@@ -32345,7 +32341,7 @@ static const char *gpi__why_not_inside(const gemmepi_context *context, const gpi
   gpi__problem inside;
   if (reason)
     return reason;
-  source.applied = 1; /* most runs have no C */
+  source.c = 0; /* most runs have no C */
   inside = gpi__problem_inside(problem);
   if (gpi__is_better_inside(context, &inside, v, gpi__formula_pass_microseconds(context, &problem->formula->placed, &source)))
     return NULL;
@@ -32394,7 +32390,7 @@ static size_t gpi__workspace_of(const gpi__matmul_plan *plan) {
 /* By the route and the candidate, as they are. */
 static gemmepi_status gpi__build_by(gpi__matmul_plan *plan, gemmepi_route route, const gpi__candidate *candidate) {
   plan->route = gpi__route_of(route);
-  plan->applied = candidate && candidate->applied;
+  plan->unit_alpha = candidate && candidate->unit_alpha;
   return plan->route->build(plan, candidate);
 }
 
@@ -32466,7 +32462,7 @@ static int gpi__find_tuned(gemmepi_context *context, const gpi__problem *problem
   }
   if (is_there) {
     memset(&candidates, 0, sizeof candidates);
-    gpi__enumerate(context, &run, gpi__may_be_applied(&run), &candidates);
+    gpi__enumerate(context, &run, gpi__may_have_unit_alpha(&run), &candidates);
     is_there = gpi__is_a_way(context, &run, &candidates, &found->candidate);
     if (is_there)
       gpi__complete_way(&candidates, &found->candidate);
@@ -32524,9 +32520,9 @@ static void gpi__warn_of_plain(const gpi__matmul_plan *plan) {
 static gemmepi_status gpi__choose(gpi__matmul_plan *plan, const gpi__matmul_plan *instead_of) {
   const gpi__candidate *best;
   const gpi__answer *answer;
-  int applied = !instead_of && gpi__may_be_applied(&plan->problem);
+  int unit_alpha = !instead_of && gpi__may_have_unit_alpha(&plan->problem);
   int misses_library = 0;
-  gpi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
+  gpi__enumerate(plan->base.context, &plan->problem, unit_alpha, &plan->candidates);
   if (plan->forced)
     return gpi__build_by(plan, plan->forced->route, plan->forced);
   answer = instead_of ? NULL : gpi__answer_for(plan->base.context, &plan->problem, &plan->candidates);
@@ -32564,11 +32560,11 @@ static gemmepi_status gpi__choose_on_device(gpi__matmul_plan *plan, const gpi__m
 static void gpi__destroy_matmul(gemmepi_plan *destroyed) {
   gpi__matmul_plan *plan = (gpi__matmul_plan *)destroyed;
   gemmepi_plan *replacement = (gemmepi_plan *)gpi__load_pointer(&plan->replacement);
-  gemmepi_plan *scaled = (gemmepi_plan *)gpi__load_pointer(&plan->scaled);
+  gemmepi_plan *general = (gemmepi_plan *)gpi__load_pointer(&plan->general);
   if (replacement)
     gpi__release_plan(replacement);
-  if (scaled)
-    gpi__release_plan(scaled);
+  if (general)
+    gpi__release_plan(general);
   gpi__drop_formulas(plan->base.context, gpi__asked(plan));
   gpi__delete(&plan->base.context->allocator, plan->around);
   gpi__delete(&plan->base.context->allocator, plan);
@@ -32585,7 +32581,7 @@ static gpi__matmul_plan *gpi__new_plan(gemmepi_context *context, const gpi__prob
   plan->problem = *problem;
   gpi__hold_formulas(context, problem);
   plan->replacement_place = &plan->replacement;
-  plan->scaled_place = &plan->scaled;
+  plan->general_place = &plan->general;
   return plan;
 }
 
@@ -32984,11 +32980,11 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
 static size_t gpi__workspace_now(const gpi__matmul_plan *plan) {
   const gpi__matmul_plan *current = gpi__current_plan(plan);
-  const gpi__matmul_plan *scaled = (const gpi__matmul_plan *)gpi__load_pointer(current->scaled_place);
+  const gpi__matmul_plan *general = (const gpi__matmul_plan *)gpi__load_pointer(current->general_place);
   size_t size = current->workspace_size, other;
   if (plan->around)
     return gpi__workspace_of(plan);
-  other = scaled ? gpi__current_plan(scaled)->workspace_size : 0;
+  other = general ? gpi__current_plan(general)->workspace_size : 0;
   return size > other ? size : other;
 }
 
@@ -33000,10 +32996,10 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
   if (!next)
     return GEMMEPI_OUT_OF_MEMORY;
   memcpy(next->reasons, plan->reasons, sizeof next->reasons);
-  if (!plan->applied)
+  if (!plan->unit_alpha)
     gpi__keep_reason(next, plan->route->id);
   status = gpi__choose_on_device(next, plan);
-  if (gpi__publish_plan(place, status, &next->base) && !plan->applied)
+  if (gpi__publish_plan(place, status, &next->base) && !plan->unit_alpha)
     gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "a product of m %lld, n %lld, k %lld uses another route %s: %s",
       (long long)gpi__callers_m(&plan->problem), (long long)gpi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
       ((const gpi__matmul_plan *)gpi__load_pointer(place))->reasons[plan->route->id]);
@@ -33016,34 +33012,34 @@ static gemmepi_status gpi__launch_current(const gpi__matmul_plan *plan, size_t c
   return gpi__launch_as_counted(plan->base.context, space, plan->workspace_size, counted, gpi__launch_route, &run);
 }
 
-#define GPI__IS_APPLIED "alpha 1 and no C are compiled in"
+#define GPI__UNIT_ALPHA "alpha 1 and no C are compiled in"
 
 /* Why the plan is not for this run, or NULL. */
 static const char *gpi__needs_other_plan(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
   int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
-  if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
-    return GPI__IS_APPLIED;
+  if (plan->unit_alpha && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
+    return GPI__UNIT_ALPHA;
   return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
 }
 
 /* The plan for runs that are not for this one. */
-static gemmepi_status gpi__general_plan(const gpi__matmul_plan *plan, const char *why, const gpi__matmul_plan **scaled) {
+static gemmepi_status gpi__general_plan(const gpi__matmul_plan *plan, const char *why, const gpi__matmul_plan **general) {
   gemmepi_status status = GEMMEPI_OK;
-  if (!gpi__load_pointer(plan->scaled_place)) {
+  if (!gpi__load_pointer(plan->general_place)) {
     (void)gpi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
-    status = gpi__plan_next(plan, plan->scaled_place, "in such runs");
+    status = gpi__plan_next(plan, plan->general_place, "in such runs");
   }
   if (!status)
-    *scaled = gpi__current_plan((const gpi__matmul_plan *)gpi__load_pointer(plan->scaled_place));
+    *general = gpi__current_plan((const gpi__matmul_plan *)gpi__load_pointer(plan->general_place));
   return status;
 }
 
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gpi__build_for_scalars(const gpi__matmul_plan *plan) {
-  const gpi__matmul_plan *scaled;
-  if (!plan->applied)
+  const gpi__matmul_plan *general;
+  if (!plan->unit_alpha)
     return GEMMEPI_OK;
-  return gpi__general_plan(plan, GPI__IS_APPLIED, &scaled);
+  return gpi__general_plan(plan, GPI__UNIT_ALPHA, &general);
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
@@ -33698,7 +33694,7 @@ static void gpi__prune_ways(gpi__ways *ways) {
 static void gpi__fill_way_group(const gemmepi_context *context, const gpi__problem *problem, gpi__way_group *group) {
   memset(group, 0, sizeof *group);
   group->problem = *problem;
-  gpi__enumerate(context, problem, gpi__may_be_applied(problem), &group->candidates);
+  gpi__enumerate(context, problem, gpi__may_have_unit_alpha(problem), &group->candidates);
 }
 
 /* With the formula inside a kernel, and as a pass behind v: what would be chosen untuned goes first. With BATCH_INVARIANT that alone, which
@@ -33707,7 +33703,7 @@ static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi
   gpi__problem v = gpi__problem_of_v(problem), inside;
   gpi__formula_source source = gpi__v_as_source(problem, &v);
   int is_inside = gpi__why_not_inside(context, problem, &v) == NULL;
-  source.applied = 1;
+  source.c = 0;
   gpi__fill_way_group(context, &v, &groups[is_inside]);
   groups[is_inside].more = gpi__formula_pass_microseconds(context, &problem->formula->placed, &source);
   if (gpi__not_inside(problem))
@@ -35212,7 +35208,7 @@ typedef struct gpi__grouped_plan {
   const char *not_fused;
   gpi__tuned tuned;
   const gpi__candidate *forced; /* while it is built: what is to be taken; NULL: what is best */
-  int applied; /* alpha 1 and no C are compiled in */
+  int unit_alpha;
   const gpi__engine *engine; /* of the route fused */
   gpi__composition said; /* with a formula: the operands that come as an epilogue's do */
   gpi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
@@ -35289,19 +35285,19 @@ static const gpi__sm90_shape *gpi__shapes_of_groups(const gpi__problem *problem,
   return gpi__shapes_for(problem);
 }
 
-static int gpi__groups_have_shape(const gpi__problem *inner, int applied) {
+static int gpi__groups_have_shape(const gpi__problem *inner, int unit_alpha) {
   size_t count, i;
   const gpi__sm90_shape *shapes = gpi__shapes_of_groups(inner, &count);
   if (!inner->grouping.is_of_k)
     return 1; /* the first takes everything */
   for (i = 0; i < count; i++)
-    if (gpi__shape_accepts(inner, &shapes[i], applied))
+    if (gpi__shape_accepts(inner, &shapes[i], unit_alpha))
       return 1;
   return 0;
 }
 
 /* Why it does not take the problem, or NULL. */
-static const char *gpi__grouped_rule(const gemmepi_context *context, const gpi__problem *problem, int applied) {
+static const char *gpi__grouped_rule(const gemmepi_context *context, const gpi__problem *problem, int unit_alpha) {
   gpi__problem seen = gpi__seen_problem(problem), inner = gpi__inner_problem(&seen);
   const char *rule = gpi__is_empty(problem) ? "d is empty" : gpi__engines_rule(context, problem);
   const gpi__engine *engine = gpi__engine_of_groups(problem);
@@ -35327,7 +35323,7 @@ static const char *gpi__grouped_rule(const gemmepi_context *context, const gpi__
       return "gathered rows are copied in units of 16 bytes";
   if (gpi__results_of(&inner, bits) != gpi__sm90_moved(&inner))
     return "its kernel stores rows of groups in units of 16 bytes";
-  if (!gpi__groups_have_shape(&inner, applied))
+  if (!gpi__groups_have_shape(&inner, unit_alpha))
     return "no shape of its kernel has registers and memory for this epilogue";
   return NULL;
 }
@@ -35402,20 +35398,20 @@ static gpi__problem gpi__estimated_groups(const gpi__problem *problem) {
 }
 
 /* Its engine without a shape. */
-static gpi__candidate gpi__candidate_of_groups(const gpi__problem *problem, int applied) {
+static gpi__candidate gpi__candidate_of_groups(const gpi__problem *problem, int unit_alpha) {
   gpi__candidate candidate;
   memset(&candidate, 0, sizeof candidate);
   candidate.route = GEMMEPI_ROUTE_FUSED;
   while (gpi__engines[candidate.engine] != gpi__engine_of_groups(problem))
     candidate.engine++;
-  candidate.applied = applied;
+  candidate.unit_alpha = unit_alpha;
   candidate.parts = 1;
   return candidate;
 }
 
 /* By the shape of the least estimate, or as forced. */
 static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi__grouped_plan *plan) {
-  gpi__candidate candidate = gpi__candidate_of_groups(&plan->problem, plan->applied);
+  gpi__candidate candidate = gpi__candidate_of_groups(&plan->problem, plan->unit_alpha);
   gpi__problem like = gpi__estimated_groups(&plan->problem);
   plan->engine = gpi__engine_of_groups(&plan->problem);
   plan->inner = gpi__seen_problem(&plan->problem);
@@ -35430,8 +35426,8 @@ static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi
 /* Copies the answer of a grouped product, if plans take one: what it says is of this problem's kernels. With build_lock held. */
 static int gpi__find_answer_of_groups(gemmepi_context *context, const gpi__problem *problem, gpi__answer *found) {
   const gpi__answer *answer = gpi__look_up_answer(context, problem);
-  int applied = gpi__may_be_applied(problem), is_there;
-  gpi__candidate own = gpi__candidate_of_groups(problem, applied);
+  int unit_alpha = gpi__may_have_unit_alpha(problem), is_there;
+  gpi__candidate own = gpi__candidate_of_groups(problem, unit_alpha);
   gpi__problem like;
   if (!answer)
     return 0;
@@ -35442,7 +35438,7 @@ static int gpi__find_answer_of_groups(gemmepi_context *context, const gpi__probl
   } else {
     is_there = found->candidate.route == GEMMEPI_ROUTE_FUSED && found->candidate.engine == own.engine &&
         own.shape >= 0 && own.shape < gpi__engines[own.engine]->shapes &&
-        !gpi__grouped_rule(context, problem, applied);
+        !gpi__grouped_rule(context, problem, unit_alpha);
     like = is_there ? gpi__estimated_groups(problem) : *problem;
     is_there = is_there && gpi__engines[own.engine]->estimate(context, &like, &own) < GPI__NEVER;
   }
@@ -35495,7 +35491,7 @@ static gemmepi_status gpi__build_plain_groups(gemmepi_context *context, gpi__gro
   GPI__UNSUPPORTED_IF(plan->problem.found_scale,
     "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none", plan->not_fused);
   plan->inner = gpi__seen_problem(&plan->problem);
-  plan->applied = 0;
+  plan->unit_alpha = 0;
   plan->tile = plan->problem.grouping.is_of_k ? 0 : GPI__PLAIN_TILE;
   return gpi__build_plain_kernel(context, &plan->inner, &plan->built.plain);
 }
@@ -35538,7 +35534,7 @@ static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
   if (GPI__FORMULA(&plan->problem))
     plan->said = gpi__slots_of(&plan->problem);
   status = gpi__build_ahead_of_groups(plan);
-  plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
+  plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->unit_alpha);
   if (!plan->not_fused && plan->forced && plan->forced->route == GEMMEPI_ROUTE_PLAIN)
     plan->not_fused = "the route plain took less when it was tuned";
   plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
@@ -35564,7 +35560,7 @@ static gemmepi_status gpi__build_groups_on_device(gpi__grouped_plan *plan) {
   if (status)
     return status;
   gpi__lock(&context->build_lock);
-  if (!plan->forced && plan->applied == gpi__may_be_applied(&plan->problem) &&
+  if (!plan->forced && plan->unit_alpha == gpi__may_have_unit_alpha(&plan->problem) &&
     !gpi__is_empty(&plan->problem) && gpi__find_answer_of_groups(context, &plan->problem, &answer)) {
     plan->forced = &answer.candidate;
     plan->tuned = gpi__tuned_by(&answer);
@@ -35602,8 +35598,8 @@ static gemmepi_status gpi__put_made_around(gpi__grouped_plan *plan) {
 }
 
 /* forced: the way to run it, or NULL */
-static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__problem *problem, int applied,
-  const gpi__candidate *forced, gemmepi_plan **result) {
+static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__problem *problem,
+  int unit_alpha, const gpi__candidate *forced, gemmepi_plan **result) {
   gpi__grouped_plan *plan = (gpi__grouped_plan *)gpi__new(&context->allocator, sizeof *plan);
   gemmepi_status status = GEMMEPI_OK;
   if (!plan)
@@ -35611,7 +35607,7 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
   plan->base = gpi__plan_base(context, GEMMEPI_PLAN_GROUPED, gpi__destroy_grouped);
   plan->problem = *problem;
   gpi__hold_formulas(context, problem);
-  plan->applied = applied;
+  plan->unit_alpha = unit_alpha;
   plan->forced = forced;
   plan->general_place = &plan->general;
   status = gpi__put_made_around(plan);
@@ -35640,7 +35636,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
 
 /* Builds ahead what runs with alpha or C take, unless there is none: the smaller tiles of its kernel may be more than a grid has blocks. */
 static gemmepi_status gpi__build_groups_for_scalars(const gpi__grouped_plan *plan) {
-  gemmepi_status status = plan->applied ? gpi__build_general_groups(plan) : GEMMEPI_OK;
+  gemmepi_status status = plan->unit_alpha ? gpi__build_general_groups(plan) : GEMMEPI_OK;
   return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status;
 }
 
@@ -35835,7 +35831,7 @@ static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gp
   int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
   size_t needed = gpi__grouped_workspace(plan);
   gemmepi_status status = GEMMEPI_OK;
-  if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
+  if (plan->unit_alpha && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
     status = gpi__general_groups(plan, &run->plan);
   return status ? status : gpi__launch_in(plan->base.context, space, needed, gpi__launch_grouped, run);
 }
@@ -35919,7 +35915,7 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base, cons
     gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details->kernel,
       plan->built.kernel.launch.blocks, plan->built.kernel.launch.threads_x);
   gpi__explain_tuned(text, &plan->tuned, "tuned");
-  if (plan->applied)
+  if (plan->unit_alpha)
     gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
   if (plan->not_fused)
     gpi__append(text, "  not fused: %s\n", plan->not_fused);
@@ -35928,11 +35924,12 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base, cons
 
 /* The shape of the least estimate and PLAIN first, where they are, in the order in which they are chosen untuned. */
 static void gpi__enumerate_group_ways(const gemmepi_context *context, const gpi__problem *problem, gpi__ways *ways) {
-  int applied = gpi__may_be_applied(problem), has_fused = !gpi__grouped_rule(context, problem, applied);
+  int unit_alpha = gpi__may_have_unit_alpha(problem),
+    has_fused = !gpi__grouped_rule(context, problem, unit_alpha);
   int has_plain = !problem->found_scale && (!context->routes || context->routes >> GEMMEPI_ROUTE_PLAIN & 1);
   const gpi__engine *engine = gpi__engine_of_groups(problem);
   gpi__problem like = has_fused ? gpi__estimated_groups(problem) : *problem;
-  gpi__candidate one = gpi__candidate_of_groups(problem, applied), plain = one;
+  gpi__candidate one = gpi__candidate_of_groups(problem, unit_alpha), plain = one;
   gpi__way_group group;
   memset(&group, 0, sizeof group);
   ways->count = ways->first = 0;
@@ -35963,7 +35960,7 @@ static int gpi__find_tuned_groups(gemmepi_context *context, const gpi__problem *
 
 static gemmepi_status gpi__build_group_way(gemmepi_context *context, const gpi__problem *problem,
   gpi__candidate *way, gemmepi_plan **plan) {
-  return gpi__build_grouped(context, problem, gpi__may_be_applied(problem), way, plan);
+  return gpi__build_grouped(context, problem, gpi__may_have_unit_alpha(problem), way, plan);
 }
 
 static size_t gpi__workspace_of_grouped(const gemmepi_plan *plan) {
@@ -36005,7 +36002,7 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
   gpi__make_plan_key(&problem, &key);
   if (!gpi__is_found(wish, key.bytes, key.size, plan))
     status = gpi__keep_built(wish, key.bytes, key.size,
-      gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), NULL, plan), plan);
+      gpi__build_grouped(wish->context, &problem, gpi__may_have_unit_alpha(&problem), NULL, plan), plan);
   gpi__drop_formulas(wish->context, &problem); /* the plan has it */
   return status;
 }

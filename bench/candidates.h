@@ -63,7 +63,7 @@ static int candidates_list(const gemmepi_context *context, const draw_problem *p
     const gpi__candidate *least;
     int count = 0, i;
     memset(&all, 0, sizeof all);
-    gpi__enumerate(context, problem, gpi__may_be_applied(problem), &all);
+    gpi__enumerate(context, problem, gpi__may_have_unit_alpha(problem), &all);
     least = gpi__least(&all);
     for (i = 0; least && i < all.count; i++) {
         gpi__candidate one = all.list[i];
@@ -89,7 +89,7 @@ static int candidates_list_answers(const gemmepi_context *context, const draw_pr
     if (draw_operations(p) < CANDIDATES_LT_OPERATIONS)
         return 0;
     memset(&all, 0, sizeof all);
-    gpi__enumerate(context, problem, gpi__may_be_applied(problem), &all);
+    gpi__enumerate(context, problem, gpi__may_have_unit_alpha(problem), &all);
     for (i = 0; i < all.count; i++) {
         gpi__candidate one = all.list[i];
         if (one.refusal || (one.route != GEMMEPI_ROUTE_LT && one.route != GEMMEPI_ROUTE_SPLIT))

@@ -334,14 +334,14 @@ static void normalise(const gemmepi_matmul_desc *desc, const char *name, gpi__pr
 /* product: the type of the finished product where it is not that of its sums, so an upstream gradient's; else 0. parts: in which
    it lies */
 static void add_pass_in_parts(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int parts, int aligned,
-                              int applied) {
+                              int unit_alpha) {
     gpi__problem problem;
     char name[80], prologue[2048];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     append_dtype(&text, product ? (int)product : (int)desc->a.dtype);
     append_results(&text, desc);
-    gpi__append(&text, "%s%s", product ? "_upstream" : "", applied ? "_applied" : "");
+    gpi__append(&text, "%s%s", product ? "_upstream" : "", unit_alpha ? "_unit_alpha" : "");
     gpi__append(&text, "%s%s", aligned ? "" : "_unaligned", desc->k ? "" : "_no_product");
     if (parts > 1)
         gpi__append(&text, "_%d_parts", parts);
@@ -350,13 +350,15 @@ static void add_pass_in_parts(const gemmepi_matmul_desc *desc, gemmepi_dtype pro
                                  (int)desc->b.scale.mode);
     gpi__append(&defines, "#define GEMMEPI_PRODUCT_TYPE %s\n",
                 gpi__dtype(product ? product : (gemmepi_dtype)gpi__product_dtype(&problem))->name);
-    gpi__append_pass_defines(&defines, &problem, parts, applied, gpi__pass_blocks(&problem, parts, aligned),
+    gpi__append_pass_defines(&defines, &problem, parts, unit_alpha,
+                             gpi__pass_blocks(&problem, parts, aligned),
                              aligned || !gpi__pass_may_cut(&problem) ? GPI__RUN : 1, 32);
     add_product(&pass, name, prologue, &problem);
 }
 
-static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int aligned, int applied) {
-    add_pass_in_parts(desc, product, 1, aligned, applied);
+static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int aligned,
+                          int unit_alpha) {
+    add_pass_in_parts(desc, product, 1, aligned, unit_alpha);
 }
 
 /* cuBLASLt adds a C of its own type. */
@@ -923,7 +925,7 @@ static void set_odd_lines(gemmepi_matmul_desc *desc) {
    of F32. With a short k, as for half of the layouts, there are fewer stages and more buffers. F32 operands are multiplied as TF32, in
    layout 2. */
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
-                     int layout, int applied) {
+                     int layout, int unit_alpha) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     const gpi__sm90_shape *cut = &gpi__sm90_shapes[shape];
     gpi__problem problem;
@@ -943,12 +945,12 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
         set_odd_lines(&desc);
     append_dtype(&text, operands);
     append_results(&text, &desc);
-    gpi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_layout_%d%s", shape, layout, unit_alpha ? "" : "_scaled");
     normalise(&desc, name, &problem);
-    if (!gpi__shape_accepts(&problem, cut, applied))
+    if (!gpi__shape_accepts(&problem, cut, unit_alpha))
         return 0;
     memset(&sm90_kernel, 0, sizeof sm90_kernel);
-    gpi__cut_up(&problem, cut, applied, &sm90_kernel);
+    gpi__cut_up(&problem, cut, unit_alpha, &sm90_kernel);
     gpi__append_sm90_defines(&defines, &problem, &sm90_kernel);
     note_layout(found_mode ? &found : &fused, shape, layout);
     add_product(found_mode ? &found : &fused, name, prologue, &problem);
@@ -957,9 +959,9 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
 
 /* In the next shape that takes it; there must be one. */
 static void add_fused_from(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
-                           int shape, int layout, int applied) {
+                           int shape, int layout, int unit_alpha) {
     int shapes = (int)GPI__COUNT(gpi__sm90_shapes), i = 0;
-    while (i < shapes && !add_fused(operands, results, epilogue, (shape + i) % shapes, layout, applied))
+    while (i < shapes && !add_fused(operands, results, epilogue, (shape + i) % shapes, layout, unit_alpha))
         i++;
     if (i < shapes)
         return;
@@ -976,7 +978,7 @@ typedef struct fp8_row {
 } fp8_row;
 
 /* Nothing, where the shape does not take it. odd: halves are no whole units of columns, nor lines of results of 16 bytes. */
-static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
+static void add_fp8(const fp8_row *row, int shape, int odd, int unit_alpha) {
     gemmepi_matmul_desc desc = new_desc(row->a, row->b, row->d, row->epilogue);
     const gpi__sm90_shape *cut = &gpi__sm90_fp8_shapes[shape];
     gpi__problem problem;
@@ -994,12 +996,12 @@ static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
     append_dtype(&text, row->b);
     append_results(&text, &desc);
     gpi__append(&text, "_scales_%d_%d%s_shape_%d%s%s", (int)row->scale_a, (int)row->scale_b,
-                row->fast ? "_fast" : "", shape, odd ? "_odd" : "", applied ? "" : "_scaled");
+                row->fast ? "_fast" : "", shape, odd ? "_odd" : "", unit_alpha ? "" : "_scaled");
     normalise(&desc, name, &problem);
-    if (!gpi__shape_accepts(&problem, cut, applied))
+    if (!gpi__shape_accepts(&problem, cut, unit_alpha))
         return;
     memset(&built, 0, sizeof built);
-    gpi__cut_up(&problem, cut, applied, &built);
+    gpi__cut_up(&problem, cut, unit_alpha, &built);
     gpi__append_sm90_defines(&defines, &problem, &built);
     note_layout(&fp8, shape, 2);
     add_product(&fp8, name, prologue, &problem);
@@ -1014,22 +1016,23 @@ static int mma_takes(const family *of, const gpi__problem *problem, const gpi__s
 }
 
 static void append_mma_defines(const family *of, const gpi__problem *problem, const gpi__sm80_cut *cut,
-                               int applied, gpi__text *defines) {
+                               int unit_alpha, gpi__text *defines) {
     gpi__sm80 built;
     memset(&built, 0, sizeof built);
-    gpi__cut_up_sm80(problem, cut, applied, of == &mma_turing || of == &mma_turing_inside ? 75 : 90, &built);
+    gpi__cut_up_sm80(problem, cut, unit_alpha, of == &mma_turing || of == &mma_turing_inside ? 75 : 90,
+                     &built);
     gpi__append_sm80_defines(defines, problem, &built);
 }
 
 /* The kernel for mma.sync, of fp8 and I8. */
-static void add_bytes_by_mma(const family *of, const fp8_row *row, int shape, int odd, int applied) {
+static void add_bytes_by_mma(const family *of, const fp8_row *row, int shape, int odd, int unit_alpha) {
     gemmepi_matmul_desc desc = new_desc(row->a, row->b, row->d, row->epilogue);
     gpi__problem problem, own;
     gpi__sm80_cut cut;
     char name[200], prologue[2048];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
-    cut.shape = &gpi__sm80_shapes[shape], cut.parts = shape % 4 == 3 && applied && of == &mma_fp8 ? 4 : 1;
+    cut.shape = &gpi__sm80_shapes[shape], cut.parts = shape % 4 == 3 && unit_alpha && of == &mma_fp8 ? 4 : 1;
     desc.b.transposed = 1;
     desc.k = 2048;
     desc.m = 144, desc.n = odd ? 150 : 256;
@@ -1041,13 +1044,13 @@ static void add_bytes_by_mma(const family *of, const fp8_row *row, int shape, in
     append_dtype(&text, row->b);
     append_results(&text, &desc);
     gpi__append(&text, "_scales_%d_%d%s_shape_%d%s%s%s", (int)row->scale_a, (int)row->scale_b,
-                row->fast ? "_fast" : "", shape, odd ? "_odd" : "", applied ? "" : "_scaled",
+                row->fast ? "_fast" : "", shape, odd ? "_odd" : "", unit_alpha ? "" : "_scaled",
                 cut.parts > 1 ? "_in_parts" : "");
     normalise(&desc, name, &problem);
     if (!mma_takes(of, &problem, cut.shape))
         return;
     own = cut.parts > 1 ? gpi__bare_problem(&problem) : problem;
-    append_mma_defines(of, &own, &cut, applied, &defines);
+    append_mma_defines(of, &own, &cut, unit_alpha, &defines);
     if (of == &mma_fp8)
         note_layout(&mma_fp8, shape, 2);
     add_product(of, name, prologue, &own);
@@ -1119,7 +1122,7 @@ static void list_fp8(void) {
    where that is less than 16 */
 static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dtype results,
                              gemmepi_epilogue epilogue, int shape, int parts, int layout, int unit,
-                             int applied) {
+                             int unit_alpha) {
     static const family *const families[] = {&mma, &mma_turing};
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     gpi__problem problem, own;
@@ -1139,7 +1142,7 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
     if (compute == GEMMEPI_COMPUTE_F16)
         gpi__append(&text, "_sums");
     append_results(&text, &desc);
-    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, unit_alpha ? "" : "_scaled");
     if (parts > 1)
         gpi__append(&text, "_in_parts");
     desc.k = 2048;
@@ -1151,7 +1154,7 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
         gpi__text defines = gpi__text_in(prologue, sizeof prologue);
         if (!mma_takes(families[i], &problem, cut.shape))
             continue;
-        append_mma_defines(families[i], &own, &cut, applied, &defines);
+        append_mma_defines(families[i], &own, &cut, unit_alpha, &defines);
         if (i == 0)
             note_layout(&mma, shape, layout);
         add_product(families[i], name, prologue, &own);
@@ -1159,8 +1162,8 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
 }
 
 static void add_mma(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dtype results,
-                    gemmepi_epilogue epilogue, int shape, int layout, int unit, int applied) {
-    add_mma_in_parts(operands, compute, results, epilogue, shape, 1, layout, unit, applied);
+                    gemmepi_epilogue epilogue, int shape, int layout, int unit, int unit_alpha) {
+    add_mma_in_parts(operands, compute, results, epilogue, shape, 1, layout, unit, unit_alpha);
 }
 
 /* Sums in F16, in the shapes that have them. */
@@ -1268,7 +1271,7 @@ static void list_mma(void) {
 
 /* unit: bytes at whose multiples lines of operands begin; those of results at odd elements where that is less than 16 */
 static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
-                      int layout, int unit, int applied) {
+                      int layout, int unit, int unit_alpha) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     const gpi__small_shape *cut = &gpi__small_shapes[shape];
     gpi__problem problem;
@@ -1284,11 +1287,11 @@ static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
         set_odd_lines(&desc);
     append_dtype(&text, operands);
     append_results(&text, &desc);
-    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, unit_alpha ? "" : "_scaled");
     normalise(&desc, name, &problem);
     if (!gpi__small_shape_accepts(&problem, cut, 90))
         return;
-    gpi__append_small_defines(&defines, &problem, cut, applied);
+    gpi__append_small_defines(&defines, &problem, cut, unit_alpha);
     note_layout(&small, shape, layout);
     add_product(cut->parts > 1 ? &small_parts : &small, name, prologue, &problem);
 }
@@ -1327,7 +1330,7 @@ static int64_t outer_k(int shape, int layout) {
 
 /* As add_small has them. */
 static void add_outer(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
-                      int layout, int unit, int applied) {
+                      int layout, int unit, int unit_alpha) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     gpi__problem problem;
     char name[160], prologue[2048];
@@ -1342,9 +1345,9 @@ static void add_outer(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
         set_odd_lines(&desc);
     append_dtype(&text, operands);
     append_results(&text, &desc);
-    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, unit_alpha ? "" : "_scaled");
     normalise(&desc, name, &problem);
-    gpi__append_outer_defines(&defines, &problem, &gpi__outer_shapes[shape], applied);
+    gpi__append_outer_defines(&defines, &problem, &gpi__outer_shapes[shape], unit_alpha);
     note_layout(&outer, shape, layout);
     add_product(&outer, name, prologue, &problem);
 }
@@ -1374,7 +1377,7 @@ static void list_outer(void) {
 }
 
 static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mode scale,
-                        gemmepi_epilogue epilogue, int shape, int applied) {
+                        gemmepi_epilogue epilogue, int shape, int unit_alpha) {
     gemmepi_matmul_desc desc = new_desc(a, GEMMEPI_I8, results, epilogue);
     const gpi__weights_shape *cut = &gpi__weights_shapes[shape];
     gpi__problem problem;
@@ -1386,13 +1389,13 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     desc.b.scale.mode = scale;
     append_dtype(&text, a);
     append_results(&text, &desc);
-    gpi__append(&text, "_shape_%d_scale_%d%s", shape, (int)scale, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_scale_%d%s", shape, (int)scale, unit_alpha ? "" : "_scaled");
     normalise(&desc, name, &problem);
     if (!gpi__weights_shape_accepts(&problem, cut, 90))
         return;
     gpi__append_weights_prologue(&defines, &problem, cut,
                                  gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80),
-                                 applied);
+                                 unit_alpha);
     note_layout(&weights, shape, 2);
     add_product(cut->wgmma       ? &weights_wgmma
                 : cut->parts > 1 ? &weights_parts
@@ -1453,7 +1456,7 @@ static void describe_operand(gemmepi_operand *operand, const char *name, gemmepi
     operand->block_columns = group != 0;
 }
 
-static void add_made(int making, int shape, gemmepi_epilogue epilogue, int applied) {
+static void add_made(int making, int shape, gemmepi_epilogue epilogue, int unit_alpha) {
     static char prologue[1 << 16];
     gemmepi_matmul_desc desc =
         new_desc(makings[making].a, makings[making].stored, GEMMEPI_DTYPE_DEFAULT, epilogue);
@@ -1473,7 +1476,7 @@ static void add_made(int making, int shape, gemmepi_epilogue epilogue, int appli
     describe_operand(&operands[2], "number", GEMMEPI_DTYPE_DEFAULT, 0);
     append_dtype(&text, makings[making].a);
     append_results(&text, &desc);
-    gpi__append(&text, "_shape_%d_making_%d%s", shape, making, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_making_%d%s", shape, making, unit_alpha ? "" : "_scaled");
     if (gpi__normalise_in(&allocator, &desc, NULL, NULL, 16, &problem)) {
         printf("%s is no problem: %s\n", name, gemmepi_last_error());
         exit(1);
@@ -1485,7 +1488,7 @@ static void add_made(int making, int shape, gemmepi_epilogue epilogue, int appli
     if (gpi__weights_shape_accepts(&problem, cut, 90)) {
         gpi__append_weights_prologue(
             &defines, &problem, cut,
-            gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80), applied);
+            gpi__weights_stages(&problem, cut, cut->parts > 1 || cut->wgmma ? 90 : 80), unit_alpha);
         add_product(cut->wgmma       ? &weights_made_wgmma
                     : cut->parts > 1 ? &weights_made_parts
                                      : &weights_made,
@@ -1505,7 +1508,7 @@ static const struct {
     {GEMMEPI_E5M2, GEMMEPI_E4M3, GEMMEPI_E8M0, "b * q * s"},
 };
 
-static void add_scaled_format(int format, int shape, int parts, gemmepi_epilogue epilogue, int applied) {
+static void add_scaled_format(int format, int shape, int parts, gemmepi_epilogue epilogue, int unit_alpha) {
     gemmepi_matmul_desc desc =
         new_desc(scaled_formats[format].a, scaled_formats[format].b, GEMMEPI_BF16, epilogue);
     gemmepi_allocator allocator = gpi__default_allocator();
@@ -1526,7 +1529,7 @@ static void add_scaled_format(int format, int shape, int parts, gemmepi_epilogue
     operands[2].kind = GEMMEPI_SCALAR;
     append_dtype(&text, scaled_formats[format].a);
     append_results(&text, &desc);
-    gpi__append(&text, "_shape_%d_format_%d%s%s", shape, format, applied ? "" : "_scaled",
+    gpi__append(&text, "_shape_%d_format_%d%s%s", shape, format, unit_alpha ? "" : "_scaled",
                 parts > 1 ? "_in_parts" : "");
     if (gpi__normalise_in(&allocator, &desc, NULL, NULL, 16, &problem) ||
         gpi__scaled_operand_rule(&problem, GPI__A) || gpi__scaled_operand_rule(&problem, GPI__B)) {
@@ -1536,7 +1539,7 @@ static void add_scaled_format(int format, int shape, int parts, gemmepi_epilogue
     if (gpi__sm80_shape_accepts(&problem, cut.shape, 120)) {
         own = gpi__with_whole_scales(&problem);
         own = parts > 1 ? gpi__bare_problem(&own) : own;
-        append_mma_defines(&mma_scaled, &own, &cut, applied, &defines);
+        append_mma_defines(&mma_scaled, &own, &cut, unit_alpha, &defines);
         add_product(&mma_scaled, name, prologue, &own);
     }
     gpi__free_formulas(&problem, &allocator);
@@ -1688,7 +1691,7 @@ static int grouped_rows; /* that have been added: B is transposed by turns */
 
 /* Of groups in every shape that takes them. way: bits 1 rows of D scattered, 2 of A gathered, 4 groups of k, 8 odd sizes. */
 static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
-                              int way, int applied, gemmepi_scale_mode of_a, gemmepi_scale_mode of_b,
+                              int way, int unit_alpha, gemmepi_scale_mode of_a, gemmepi_scale_mode of_b,
                               uint64_t flags) {
     int is_fp8 = operands == GEMMEPI_E4M3 || operands == GEMMEPI_E5M2;
     const gpi__sm90_shape *shapes = is_fp8 ? gpi__sm90_fp8_shapes : gpi__sm90_shapes;
@@ -1722,18 +1725,18 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
             exit(1);
         }
         inner = gpi__inner_problem(&problem);
-        if (!gpi__shape_accepts(&inner, &shapes[shape], applied))
+        if (!gpi__shape_accepts(&inner, &shapes[shape], unit_alpha))
             continue;
         append_dtype(&text, operands);
         append_results(&text, &desc.product);
-        gpi__append(&text, "_way_%d_shape_%d%s%s", way, shape, applied ? "" : "_scaled",
+        gpi__append(&text, "_way_%d_shape_%d%s%s", way, shape, unit_alpha ? "" : "_scaled",
                     desc.product.b.transposed ? "" : "_b_as_it_is");
         if (of_a)
             gpi__append(&text, "_scales_%d_%d", (int)of_a, (int)of_b);
         if (flags)
             gpi__append(&text, flags & GEMMEPI_FIND_SCALE_D ? "_found" : "_fast");
         memset(&sm90_kernel, 0, sizeof sm90_kernel);
-        gpi__cut_up(&inner, &shapes[shape], applied, &sm90_kernel);
+        gpi__cut_up(&inner, &shapes[shape], unit_alpha, &sm90_kernel);
         gpi__append_sm90_defines(&defines, &inner, &sm90_kernel);
         if (!is_fp8 && !(way & 4))
             note_layout(&grouped, shape, desc.product.b.transposed << 1);
@@ -1743,8 +1746,9 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
 }
 
 static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int way,
-                        int applied) {
-    add_scaled_groups(operands, results, epilogue, way, applied, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 0);
+                        int unit_alpha) {
+    add_scaled_groups(operands, results, epilogue, way, unit_alpha, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE,
+                      0);
 }
 
 static void list_fp8_groups(void) {
@@ -1996,7 +2000,7 @@ static struct {
 } finding;
 
 static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator, gemmepi_dtype d,
-                        int aligned, int applied, int strided) {
+                        int aligned, int unit_alpha, int strided) {
     static char prologue[1 << 16];
     gemmepi_operand operands[GPI__FORMULA_OPERANDS];
     gemmepi_allocator allocator = gpi__default_allocator();
@@ -2025,10 +2029,10 @@ static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator
     placed.strides = strided ? any_strides() : NULL;
     source.dtype = accumulator, source.ld = 1024;
     source.alignment = aligned ? 256 : (int64_t)gpi__dtype(d)->size;
-    source.applied = applied, source.c = applied ? 0 : (int)d;
+    source.c = unit_alpha ? 0 : (int)d;
     source.found = GEMMEPI_E4M3, source.found_mode = finding.mode;
     gpi__formula_pass_prologue(&text, &placed, &source, finding.how);
-    snprintf(name, sizeof name, "%s_%s%s%s%s", row->name, gpi__dtype(d)->name, applied ? "" : "_c",
+    snprintf(name, sizeof name, "%s_%s%s%s%s", row->name, gpi__dtype(d)->name, unit_alpha ? "" : "_c",
              aligned ? "" : "_unaligned", strided ? "_strided" : "");
     if (finding.how)
         snprintf(name, sizeof name, "%s_found%d_%d", row->name, finding.how, finding.mode);
@@ -2114,7 +2118,7 @@ static const struct formula_row inside_rows[] = {
 typedef struct inside_way {
     gemmepi_dtype operands, d;
     gemmepi_compute compute;
-    int odd, applied, layout;
+    int odd, unit_alpha, layout;
     int groups; /* of rows; 0: none */
     int scattered;
     int columns; /* 0: as many as there are mostly, odd or not */
@@ -2134,7 +2138,7 @@ static inside_way nth_way(const family *of, int nth, int layout) {
     way.compute = is_tf32 && way.operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     way.d = nth & 1 ? GEMMEPI_F32 : GEMMEPI_BF16;
     way.odd = nth % 4 == 2;
-    way.applied = nth % 4 != 3;
+    way.unit_alpha = nth % 4 != 3;
     way.layout = layout;
     return way;
 }
@@ -2177,37 +2181,37 @@ static gpi__problem inside_problem(const struct formula_row *row, const inside_w
 }
 
 /* What stands before a kernel of the family in that shape; 0: it does not take the problem. */
-static int append_inside_defines(const family *of, const gpi__problem *problem, int shape, int applied,
+static int append_inside_defines(const family *of, const gpi__problem *problem, int shape, int unit_alpha,
                                  gpi__text *defines) {
     if (of != &fused_inside && gpi__half_group(problem))
         return 0;
     if (of == &fused_inside) {
         gpi__sm90 built;
-        if (!gpi__shape_accepts(problem, &gpi__sm90_shapes[shape], applied))
+        if (!gpi__shape_accepts(problem, &gpi__sm90_shapes[shape], unit_alpha))
             return 0;
         memset(&built, 0, sizeof built);
-        gpi__cut_up(problem, &gpi__sm90_shapes[shape], applied, &built);
+        gpi__cut_up(problem, &gpi__sm90_shapes[shape], unit_alpha, &built);
         gpi__append_sm90_defines(defines, problem, &built);
     } else if (of == &mma_inside || of == &mma_turing_inside || of == &mma_fp8_inside) {
         gpi__sm80_cut cut;
         cut.shape = &gpi__sm80_shapes[shape], cut.parts = 1;
         if (!mma_takes(of, problem, cut.shape))
             return 0;
-        append_mma_defines(of, problem, &cut, applied, defines);
+        append_mma_defines(of, problem, &cut, unit_alpha, defines);
     } else if (of == &weights_inside) {
         const gpi__weights_shape *cut = &gpi__weights_shapes[shape];
         if (gpi__leaves_states(problem) || !gpi__weights_shape_accepts(problem, cut, 90))
             return 0;
         gpi__append_weights_prologue(defines, problem, cut,
-                                     gpi__weights_stages(problem, cut, cut->wgmma ? 90 : 80), applied);
+                                     gpi__weights_stages(problem, cut, cut->wgmma ? 90 : 80), unit_alpha);
     } else if (of == &outer_inside) {
         if (gpi__leaves_states(problem))
             return 0;
-        gpi__append_outer_defines(defines, problem, &gpi__outer_shapes[shape], applied);
+        gpi__append_outer_defines(defines, problem, &gpi__outer_shapes[shape], unit_alpha);
     } else {
         if (gpi__leaves_states(problem) || !gpi__small_shape_accepts(problem, &gpi__small_shapes[shape], 90))
             return 0;
-        gpi__append_small_defines(defines, problem, &gpi__small_shapes[shape], applied);
+        gpi__append_small_defines(defines, problem, &gpi__small_shapes[shape], unit_alpha);
     }
     return 1;
 }
@@ -2234,15 +2238,16 @@ static int add_inside(const family *of, const struct formula_row *row, int shape
         problem.k = outer_k(shape, way.layout);
     if (of == &weights_inside)
         narrow_b(&problem, shape % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128);
-    if (!append_inside_defines(of, &problem, shape, way.applied, &defines))
+    if (!append_inside_defines(of, &problem, shape, way.unit_alpha, &defines))
         return 0;
     snprintf(name, sizeof name, "%s_%s%s_to_%s_shape_%d_layout_%d%s%s%s%s", row->name,
              gpi__dtype(way.operands)->name,
              way.compute == GEMMEPI_COMPUTE_F16 ? "_sums"
              : way.compute                      ? "_tf32"
                                                 : "",
-             gpi__dtype(way.d)->name, shape, way.layout, way.odd ? "_odd" : "", way.applied ? "" : "_scaled",
-             way.groups ? "_of_rows" : "", way.scattered ? "_scattered" : "");
+             gpi__dtype(way.d)->name, shape, way.layout, way.odd ? "_odd" : "",
+             way.unit_alpha ? "" : "_scaled", way.groups ? "_of_rows" : "",
+             way.scattered ? "_scattered" : "");
     if (!way.groups)
         note_layout(of, shape, way.layout);
     if (of == &weights_inside && gpi__weights_shapes[shape].wgmma)

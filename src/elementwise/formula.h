@@ -76,7 +76,6 @@ static gemmepi_status gpi__build_formula_launches(gemmepi_context *context, gpi_
     gpi__formula_source source;
     gpi__convert_device_formula(&own->task, &device);
     memset(&source, 0, sizeof source);
-    source.applied = 1;
     source.alignment = gpi__alignment_on_device(&device, own->task.alignment);
     memcpy(own->offsets, device.offsets, sizeof own->offsets);
     own->is_one_line = device.placed.rows == 1 && device.placed.items == 1;

@@ -223,7 +223,7 @@ static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__f
         bytes += gpi__formula_operand_bytes(placed, i);
     if (f->reads_value)
         bytes += v * gpi__bits_of(source->dtype) / 8;
-    if (f->reads_value && !source->applied)
+    if (f->reads_value && source->c)
         bytes += v * gpi__bits_of(source->c) / 8;
     return bytes;
 }

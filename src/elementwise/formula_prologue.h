@@ -26,7 +26,7 @@ static void gpi__append_source_defines(gpi__text *text, const gpi__formula *form
     int reads = formula->reads_value;
     gpi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_HAS_VALUE %d\n",
                 gpi__formula_type(source->dtype, formula->accumulator), reads && source->dtype != 0);
-    gpi__append(text, "#define GEMMEPI_APPLIED %d\n", !reads || source->applied);
+    gpi__append(text, "#define GEMMEPI_ADDS_C %d\n", reads && source->c);
     gpi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_SCALE_C %d\n",
                 gpi__formula_type(source->c, formula->accumulator), source->c_scale != 0);
     gpi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a,

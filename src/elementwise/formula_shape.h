@@ -14,8 +14,7 @@
 typedef struct gpi__formula_source {
     int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
     int64_t ld, batch_stride;
-    int applied; /* beta and C are applied already */
-    int c;       /* C's dtype; 0: there is none */
+    int c; /* C's dtype;  0: none is added */
     int64_t c_ld, c_stride;
     int c_scale; /* 1: C has a scale */
     int64_t c_scale_stride;
@@ -236,8 +235,7 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
         return 0;
     line.ld = placed->rows > 1 ? source->c_ld : 0;
     line.stride = several * source->c_stride;
-    return !f->reads_value || !source->c || source->applied ||
-           gpi__formula_line_is_aligned(source, source->c, run, &line);
+    return !f->reads_value || !source->c || gpi__formula_line_is_aligned(source, source->c, run, &line);
 }
 
 #endif

@@ -18,7 +18,8 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
     if (!gpi__is_found(wish, key.bytes, key.size, plan))
         status = gpi__keep_built(
             wish, key.bytes, key.size,
-            gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), NULL, plan), plan);
+            gpi__build_grouped(wish->context, &problem, gpi__may_have_unit_alpha(&problem), NULL, plan),
+            plan);
     gpi__drop_formulas(wish->context, &problem); /* the plan has it */
     return status;
 }

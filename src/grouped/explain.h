@@ -55,7 +55,7 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base,
         gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details->kernel,
                     plan->built.kernel.launch.blocks, plan->built.kernel.launch.threads_x);
     gpi__explain_tuned(text, &plan->tuned, "tuned");
-    if (plan->applied)
+    if (plan->unit_alpha)
         gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
     if (plan->not_fused)
         gpi__append(text, "  not fused: %s\n", plan->not_fused);

@@ -21,9 +21,9 @@ typedef struct gpi__grouped_plan {
     const char *not_fused;
     gpi__tuned tuned;
     const gpi__candidate *forced; /* while it is built: what is to be taken; NULL: what is best */
-    int applied;                  /* alpha 1 and no C are compiled in */
-    const gpi__engine *engine;    /* of the route fused */
-    gpi__composition said;        /* with a formula: the operands that come as an epilogue's do */
+    int unit_alpha;
+    const gpi__engine *engine; /* of the route fused */
+    gpi__composition said;     /* with a formula: the operands that come as an epilogue's do */
     gpi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
     gpi__launch groups, maps, gathers[2]; /* gathers: of A and B */
     gpi__sums sums;
@@ -98,20 +98,20 @@ static const gpi__sm90_shape *gpi__shapes_of_groups(const gpi__problem *problem,
     return gpi__shapes_for(problem);
 }
 
-static int gpi__groups_have_shape(const gpi__problem *inner, int applied) {
+static int gpi__groups_have_shape(const gpi__problem *inner, int unit_alpha) {
     size_t count, i;
     const gpi__sm90_shape *shapes = gpi__shapes_of_groups(inner, &count);
     if (!inner->grouping.is_of_k)
         return 1; /* the first takes everything */
     for (i = 0; i < count; i++)
-        if (gpi__shape_accepts(inner, &shapes[i], applied))
+        if (gpi__shape_accepts(inner, &shapes[i], unit_alpha))
             return 1;
     return 0;
 }
 
 /* Why it does not take the problem, or NULL. */
 static const char *gpi__grouped_rule(const gemmepi_context *context, const gpi__problem *problem,
-                                     int applied) {
+                                     int unit_alpha) {
     gpi__problem seen = gpi__seen_problem(problem), inner = gpi__inner_problem(&seen);
     const char *rule = gpi__is_empty(problem) ? "d is empty" : gpi__engines_rule(context, problem);
     const gpi__engine *engine = gpi__engine_of_groups(problem);
@@ -139,7 +139,7 @@ static const char *gpi__grouped_rule(const gemmepi_context *context, const gpi__
             return "gathered rows are copied in units of 16 bytes";
     if (gpi__results_of(&inner, bits) != gpi__sm90_moved(&inner))
         return "its kernel stores rows of groups in units of 16 bytes";
-    if (!gpi__groups_have_shape(&inner, applied))
+    if (!gpi__groups_have_shape(&inner, unit_alpha))
         return "no shape of its kernel has registers and memory for this epilogue";
     return NULL;
 }
@@ -214,20 +214,20 @@ static gpi__problem gpi__estimated_groups(const gpi__problem *problem) {
 }
 
 /* Its engine without a shape. */
-static gpi__candidate gpi__candidate_of_groups(const gpi__problem *problem, int applied) {
+static gpi__candidate gpi__candidate_of_groups(const gpi__problem *problem, int unit_alpha) {
     gpi__candidate candidate;
     memset(&candidate, 0, sizeof candidate);
     candidate.route = GEMMEPI_ROUTE_FUSED;
     while (gpi__engines[candidate.engine] != gpi__engine_of_groups(problem))
         candidate.engine++;
-    candidate.applied = applied;
+    candidate.unit_alpha = unit_alpha;
     candidate.parts = 1;
     return candidate;
 }
 
 /* By the shape of the least estimate, or as forced. */
 static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi__grouped_plan *plan) {
-    gpi__candidate candidate = gpi__candidate_of_groups(&plan->problem, plan->applied);
+    gpi__candidate candidate = gpi__candidate_of_groups(&plan->problem, plan->unit_alpha);
     gpi__problem like = gpi__estimated_groups(&plan->problem);
     plan->engine = gpi__engine_of_groups(&plan->problem);
     plan->inner = gpi__seen_problem(&plan->problem);
@@ -243,8 +243,8 @@ static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi
 static int gpi__find_answer_of_groups(gemmepi_context *context, const gpi__problem *problem,
                                       gpi__answer *found) {
     const gpi__answer *answer = gpi__look_up_answer(context, problem);
-    int applied = gpi__may_be_applied(problem), is_there;
-    gpi__candidate own = gpi__candidate_of_groups(problem, applied);
+    int unit_alpha = gpi__may_have_unit_alpha(problem), is_there;
+    gpi__candidate own = gpi__candidate_of_groups(problem, unit_alpha);
     gpi__problem like;
     if (!answer)
         return 0;
@@ -255,7 +255,7 @@ static int gpi__find_answer_of_groups(gemmepi_context *context, const gpi__probl
     } else {
         is_there = found->candidate.route == GEMMEPI_ROUTE_FUSED && found->candidate.engine == own.engine &&
                    own.shape >= 0 && own.shape < gpi__engines[own.engine]->shapes &&
-                   !gpi__grouped_rule(context, problem, applied);
+                   !gpi__grouped_rule(context, problem, unit_alpha);
         like = is_there ? gpi__estimated_groups(problem) : *problem;
         is_there = is_there && gpi__engines[own.engine]->estimate(context, &like, &own) < GPI__NEVER;
     }
@@ -311,7 +311,7 @@ static gemmepi_status gpi__build_plain_groups(gemmepi_context *context, gpi__gro
         "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none",
         plan->not_fused);
     plan->inner = gpi__seen_problem(&plan->problem);
-    plan->applied = 0;
+    plan->unit_alpha = 0;
     plan->tile = plan->problem.grouping.is_of_k ? 0 : GPI__PLAIN_TILE;
     return gpi__build_plain_kernel(context, &plan->inner, &plan->built.plain);
 }
@@ -354,7 +354,7 @@ static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
     if (GPI__FORMULA(&plan->problem))
         plan->said = gpi__slots_of(&plan->problem);
     status = gpi__build_ahead_of_groups(plan);
-    plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
+    plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->unit_alpha);
     if (!plan->not_fused && plan->forced && plan->forced->route == GEMMEPI_ROUTE_PLAIN)
         plan->not_fused = "the route plain took less when it was tuned";
     plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
@@ -381,7 +381,7 @@ static gemmepi_status gpi__build_groups_on_device(gpi__grouped_plan *plan) {
     if (status)
         return status;
     gpi__lock(&context->build_lock);
-    if (!plan->forced && plan->applied == gpi__may_be_applied(&plan->problem) &&
+    if (!plan->forced && plan->unit_alpha == gpi__may_have_unit_alpha(&plan->problem) &&
         !gpi__is_empty(&plan->problem) && gpi__find_answer_of_groups(context, &plan->problem, &answer)) {
         plan->forced = &answer.candidate;
         plan->tuned = gpi__tuned_by(&answer);
@@ -419,8 +419,9 @@ static gemmepi_status gpi__put_made_around(gpi__grouped_plan *plan) {
 }
 
 /* forced: the way to run it, or NULL */
-static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__problem *problem, int applied,
-                                         const gpi__candidate *forced, gemmepi_plan **result) {
+static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__problem *problem,
+                                         int unit_alpha, const gpi__candidate *forced,
+                                         gemmepi_plan **result) {
     gpi__grouped_plan *plan = (gpi__grouped_plan *)gpi__new(&context->allocator, sizeof *plan);
     gemmepi_status status = GEMMEPI_OK;
     if (!plan)
@@ -428,7 +429,7 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
     plan->base = gpi__plan_base(context, GEMMEPI_PLAN_GROUPED, gpi__destroy_grouped);
     plan->problem = *problem;
     gpi__hold_formulas(context, problem);
-    plan->applied = applied;
+    plan->unit_alpha = unit_alpha;
     plan->forced = forced;
     plan->general_place = &plan->general;
     status = gpi__put_made_around(plan);
@@ -457,7 +458,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
 
 /* Builds ahead what runs with alpha or C take, unless there is none: the smaller tiles of its kernel may be more than a grid has blocks. */
 static gemmepi_status gpi__build_groups_for_scalars(const gpi__grouped_plan *plan) {
-    gemmepi_status status = plan->applied ? gpi__build_general_groups(plan) : GEMMEPI_OK;
+    gemmepi_status status = plan->unit_alpha ? gpi__build_general_groups(plan) : GEMMEPI_OK;
     return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status;
 }
 

@@ -181,7 +181,7 @@ static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gp
     int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
     size_t needed = gpi__grouped_workspace(plan);
     gemmepi_status status = GEMMEPI_OK;
-    if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
+    if (plan->unit_alpha && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
         status = gpi__general_groups(plan, &run->plan);
     return status ? status : gpi__launch_in(plan->base.context, space, needed, gpi__launch_grouped, run);
 }

@@ -8,11 +8,12 @@
 /* The shape of the least estimate and PLAIN first, where they are, in the order in which they are chosen untuned. */
 static void gpi__enumerate_group_ways(const gemmepi_context *context, const gpi__problem *problem,
                                       gpi__ways *ways) {
-    int applied = gpi__may_be_applied(problem), has_fused = !gpi__grouped_rule(context, problem, applied);
+    int unit_alpha = gpi__may_have_unit_alpha(problem),
+        has_fused = !gpi__grouped_rule(context, problem, unit_alpha);
     int has_plain = !problem->found_scale && (!context->routes || context->routes >> GEMMEPI_ROUTE_PLAIN & 1);
     const gpi__engine *engine = gpi__engine_of_groups(problem);
     gpi__problem like = has_fused ? gpi__estimated_groups(problem) : *problem;
-    gpi__candidate one = gpi__candidate_of_groups(problem, applied), plain = one;
+    gpi__candidate one = gpi__candidate_of_groups(problem, unit_alpha), plain = one;
     gpi__way_group group;
     memset(&group, 0, sizeof group);
     ways->count = ways->first = 0;
@@ -43,7 +44,7 @@ static int gpi__find_tuned_groups(gemmepi_context *context, const gpi__problem *
 
 static gemmepi_status gpi__build_group_way(gemmepi_context *context, const gpi__problem *problem,
                                            gpi__candidate *way, gemmepi_plan **plan) {
-    return gpi__build_grouped(context, problem, gpi__may_be_applied(problem), way, plan);
+    return gpi__build_grouped(context, problem, gpi__may_have_unit_alpha(problem), way, plan);
 }
 
 static size_t gpi__workspace_of_grouped(const gemmepi_plan *plan) {

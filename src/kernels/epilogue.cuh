@@ -31,15 +31,15 @@ template <bool Exists> __device__ inline Acc tensor_scale(const gpi__kernel_scal
 }
 
 __device__ inline bool takes_c(const gpi__epilogue_params &p, const Epilogue_state &state) {
-    return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;
+    return !GEMMEPI_UNIT_ALPHA && p.uses_c && state.beta != 0;
 }
 
 __device__ inline Epilogue_state begin_epilogue(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long item,
                                                 long long column, int valid) {
     Epilogue_state state = {};
     state.beside = beside;
-    state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);
-    state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);
+    state.alpha = GEMMEPI_UNIT_ALPHA ? Acc(1) : scalar(p.device_alpha, p.alpha);
+    state.beta = GEMMEPI_UNIT_ALPHA ? Acc(0) : scalar(p.device_beta, p.beta);
     if (GEMMEPI_SCALE_A == SCALE_TENSOR)
         state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));
     if (GEMMEPI_SCALE_B == SCALE_TENSOR)

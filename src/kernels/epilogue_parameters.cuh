@@ -46,8 +46,8 @@ __device__ static __forceinline__ void formula(const Formula_in &in, Formula_out
     out.d[0] = in.v[0];
 }
 #endif
-#ifndef GEMMEPI_APPLIED
-#define GEMMEPI_APPLIED 0 // 1: alpha is 1 and there is no C, known beforehand
+#ifndef GEMMEPI_UNIT_ALPHA
+#define GEMMEPI_UNIT_ALPHA 0 // 1: alpha is 1 and there is no C, known beforehand
 #endif
 #ifndef GEMMEPI_INVARIANT
 #define GEMMEPI_INVARIANT 0 // 1: what is computed of a row does not depend on the rows beside it

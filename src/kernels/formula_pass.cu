@@ -8,7 +8,7 @@
 //     GEMMEPI_UNITS        4 or 8
 //     GEMMEPI_VALUE_TYPE   of v in memory. GEMMEPI_HAS_VALUE 0: it is 0, or not read
 //     GEMMEPI_RESULT_TYPE  of D
-//     GEMMEPI_C_TYPE       GEMMEPI_APPLIED 1: there is none, known beforehand
+//     GEMMEPI_C_TYPE       GEMMEPI_ADDS_C 0: there is none, known beforehand
 //     GEMMEPI_SCALE_A, _B  modes of scales that v is yet to be multiplied by. GEMMEPI_SCALE_C: whether C has one
 //     GEMMEPI_STRIDED      1: operands have any strides; items have GEMMEPI_ITEM_AXES axes, and GEMMEPI_STEPPED a bit for each operand, by its
 //                          place, whose columns are not side by side. There is no v then
@@ -54,8 +54,8 @@ struct Value {
 __device__ inline Value begin_value(const gpi__formula_pass_params &p, const Place &place) {
     Value value = {};
     value.factor = 1;
-    value.beta = GEMMEPI_APPLIED || !p.uses_c ? T(0) : from_acc<T>(p.device_beta ? *p.device_beta : p.beta);
-    value.takes_c = !GEMMEPI_APPLIED && p.uses_c && value.beta != 0;
+    value.beta = GEMMEPI_ADDS_C && p.uses_c ? from_acc<T>(p.device_beta ? *p.device_beta : p.beta) : T(0);
+    value.takes_c = GEMMEPI_ADDS_C && p.uses_c && value.beta != 0;
     if constexpr (GEMMEPI_SCALE_C != 0)
         if (value.takes_c)
             value.beta = times(value.beta, (T)p.scale_c.data[place.item * p.scale_c.stride]);
@@ -104,7 +104,7 @@ __device__ inline void load_value(const gpi__formula_pass_params &p, const Value
         else if (GEMMEPI_SCALE_A || GEMMEPI_SCALE_B)
             x = times(x, factor);
     }
-    if (!GEMMEPI_APPLIED && value.takes_c) {
+    if (GEMMEPI_ADDS_C && value.takes_c) {
         load_matrix<GEMMEPI_C_TYPE>(p.c, p.units, place, other);
 #pragma unroll
         for (int i = 0; i < FORMULA_VALUE * UNITS; i++)

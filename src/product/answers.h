@@ -241,7 +241,7 @@ static const gpi__candidate *gpi__candidate_like(const gpi__candidates *candidat
 
 /* Says of one of them for which runs it is, which an answer's text does not. */
 static void gpi__complete_way(const gpi__candidates *candidates, gpi__candidate *one) {
-    one->applied = gpi__candidate_like(candidates, one)->applied;
+    one->unit_alpha = gpi__candidate_like(candidates, one)->unit_alpha;
 }
 
 /* Whether it is a way to run the problem, of which these are the candidates: an answer may come from anywhere. */

@@ -40,7 +40,6 @@ static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, in
     source.dtype = stored->dtype;
     source.ld = stored->ld;
     source.batch_stride = stored->batch_stride;
-    source.applied = 1;
     source.scale_a = stored->scale;
     source.scale_a_stride = problem->views[GPI__SCALE_OF(i)].batch_stride;
     source.alignment = problem->alignment;
@@ -81,7 +80,7 @@ static double gpi__least_rank(const gemmepi_context *context, const gpi__problem
     const gpi__candidate *least;
     gpi__list_operands(&product);
     memset(&candidates, 0, sizeof candidates);
-    gpi__enumerate(context, &product, gpi__may_be_applied(&product), &candidates);
+    gpi__enumerate(context, &product, gpi__may_have_unit_alpha(&product), &candidates);
     least = gpi__least(&candidates);
     return least ? least->rank : GPI__NEVER;
 }
@@ -180,14 +179,14 @@ static int gpi__is_better_inside(const gemmepi_context *context, const gpi__prob
     const gpi__candidate *least;
     double rank;
     memset(&candidates, 0, sizeof candidates);
-    gpi__enumerate(context, inside, gpi__may_be_applied(inside), &candidates);
+    gpi__enumerate(context, inside, gpi__may_have_unit_alpha(inside), &candidates);
     least = gpi__least(&candidates);
     if (!least || least->rank >= GPI__NEVER)
         return 0;
     if (gpi__is_invariant(inside))
         return least->route == GEMMEPI_ROUTE_FUSED;
     rank = least->rank + (gpi__reduces_inside(inside) ? GPI__ANOTHER_LAUNCH : 0);
-    gpi__enumerate(context, v, gpi__may_be_applied(v), &candidates);
+    gpi__enumerate(context, v, gpi__may_have_unit_alpha(v), &candidates);
     least = gpi__least(&candidates);
     return !least || rank < least->rank + pass;
 }
@@ -200,7 +199,7 @@ static const char *gpi__why_not_inside(const gemmepi_context *context, const gpi
     gpi__problem inside;
     if (reason)
         return reason;
-    source.applied = 1; /* most runs have no C */
+    source.c = 0; /* most runs have no C */
     inside = gpi__problem_inside(problem);
     if (gpi__is_better_inside(context, &inside, v,
                               gpi__formula_pass_microseconds(context, &problem->formula->placed, &source)))

@@ -20,14 +20,14 @@ typedef struct gpi__lt_algorithm {
 
 typedef struct gpi__candidate {
     gemmepi_route route;
-    int engine;    /* of FUSED: a row of gpi__engines, or ANY_ENGINE of a refusal for all */
-    int shape;     /* of the engine: a row of its shapes */
-    int parts;     /* of the engine: k in so many, whose sums are added up by a pass */
-    int applied;   /* of FUSED: for runs alone whose alpha is 1 and which have no C */
-    int copies[2]; /* of FUSED: of A and B */
-    int bare;      /* of SPLIT: without an epilogue of cuBLASLt's */
-    int is_inside; /* of a problem with a formula: that is inside the kernel, and else a pass over v */
-    int nth;       /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
+    int engine;     /* of FUSED: a row of gpi__engines, or ANY_ENGINE of a refusal for all */
+    int shape;      /* of the engine: a row of its shapes */
+    int parts;      /* of the engine: k in so many, whose sums are added up by a pass */
+    int unit_alpha; /* of FUSED: only for runs whose alpha is 1 and that have no C */
+    int copies[2];  /* of FUSED: of A and B */
+    int bare;       /* of SPLIT: without an epilogue of cuBLASLt's */
+    int is_inside;  /* of a problem with a formula: that is inside the kernel, and else a pass over v */
+    int nth;        /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
     gpi__lt_algorithm algorithm; /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
     double microseconds;         /* an estimate; 0: not known */
     double rank;                 /* what is compared: the estimate, or more where that is too low */
@@ -57,7 +57,7 @@ typedef struct gpi__candidates {
 typedef struct gpi__wanted {
     const gemmepi_context *context;
     const gpi__problem *problem;
-    int applied; /* runs alone whose alpha is 1 and which have no C, where a route tells them apart */
+    int unit_alpha;
     double bare_microseconds; /* what cuBLASLt would take without an epilogue; 0: not known */
 } gpi__wanted;
 

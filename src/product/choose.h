@@ -61,12 +61,12 @@ static const char *gpi__route_rule(const gpi__wanted *wanted, const gpi__route *
 
 /* All ways to run the problem, and why others cannot. */
 static void gpi__enumerate_as_flagged(const gemmepi_context *context, const gpi__problem *problem,
-                                      int applied, gpi__candidates *candidates) {
+                                      int unit_alpha, gpi__candidates *candidates) {
     gpi__wanted wanted;
     size_t i;
     wanted.context = context;
     wanted.problem = problem;
-    wanted.applied = applied;
+    wanted.unit_alpha = unit_alpha;
     wanted.bare_microseconds = gpi__engines_rule(context, problem) || GPI__FORMULA(&problem->made[GPI__B])
                                    ? 0
                                    : gpi__bare_microseconds(context, problem);
@@ -81,20 +81,20 @@ static void gpi__enumerate_as_flagged(const gemmepi_context *context, const gpi_
     }
 }
 
-/* The same, and with BATCH_INVARIANT what would be taken without it. applied: runs alone whose alpha is 1 and which have no C. */
-static void gpi__enumerate(const gemmepi_context *context, const gpi__problem *problem, int applied,
+/* The same, and with BATCH_INVARIANT what would be taken without it. */
+static void gpi__enumerate(const gemmepi_context *context, const gpi__problem *problem, int unit_alpha,
                            gpi__candidates *candidates) {
     gpi__problem varying = *problem;
     const gpi__candidate *least;
     memset(&candidates->without_flag, 0, sizeof candidates->without_flag);
     if (gpi__is_invariant(problem)) {
         varying.flags &= ~(uint64_t)GEMMEPI_BATCH_INVARIANT;
-        gpi__enumerate_as_flagged(context, &varying, applied, candidates);
+        gpi__enumerate_as_flagged(context, &varying, unit_alpha, candidates);
         least = gpi__least(candidates);
         if (least)
             candidates->without_flag = *least;
     }
-    gpi__enumerate_as_flagged(context, problem, applied, candidates);
+    gpi__enumerate_as_flagged(context, problem, unit_alpha, candidates);
 }
 
 #endif

@@ -4,11 +4,11 @@
 
 #include "routes/fused.h"
 
-/* Returns what the engine would take for runs whose alpha is 1 and which have no C; by: the shape */
+/* Returns what the engine would take for runs with unit alpha; by: the shape */
 static double gpi__microseconds_by(const gemmepi_context *context, const gpi__problem *problem,
                                    const gpi__engine *engine, gpi__candidate *by) {
     memset(by, 0, sizeof *by);
-    by->applied = 1;
+    by->unit_alpha = 1;
     return gpi__choose_shape(context, problem, engine, by);
 }
 

@@ -14,7 +14,7 @@ typedef struct gpi__matmul_plan {
     gemmepi_plan base;
     gpi__problem problem; /* of the product that the route runs */
     const struct gpi__route *route;
-    int applied;      /* for runs alone whose alpha is 1 and which have no C */
+    int unit_alpha;
     gpi__tuned tuned; /* what an answer says of it */
     const gpi__candidate
         *forced; /* while it is built: what is to be taken, and nothing else; NULL: what is best */
@@ -28,10 +28,9 @@ typedef struct gpi__matmul_plan {
        because users hold plans as const. */
     gpi__atomic_pointer replacement;
     gpi__atomic_pointer *replacement_place;
-    /* Likewise the plan for those runs alone that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice,
-       or alpha 1 and no C are compiled in. */
-    gpi__atomic_pointer scaled;
-    gpi__atomic_pointer *scaled_place;
+    /* Likewise the plan for runs that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice, or unit_alpha. */
+    gpi__atomic_pointer general;
+    gpi__atomic_pointer *general_place;
 } gpi__matmul_plan;
 
 /* The plan that stands for this one now. */

@@ -14,7 +14,7 @@
 static gemmepi_status gpi__build_by(gpi__matmul_plan *plan, gemmepi_route route,
                                     const gpi__candidate *candidate) {
     plan->route = gpi__route_of(route);
-    plan->applied = candidate && candidate->applied;
+    plan->unit_alpha = candidate && candidate->unit_alpha;
     return plan->route->build(plan, candidate);
 }
 
@@ -88,7 +88,7 @@ static int gpi__find_tuned(gemmepi_context *context, const gpi__problem *problem
     }
     if (is_there) {
         memset(&candidates, 0, sizeof candidates);
-        gpi__enumerate(context, &run, gpi__may_be_applied(&run), &candidates);
+        gpi__enumerate(context, &run, gpi__may_have_unit_alpha(&run), &candidates);
         is_there = gpi__is_a_way(context, &run, &candidates, &found->candidate);
         if (is_there)
             gpi__complete_way(&candidates, &found->candidate);
@@ -149,9 +149,9 @@ static void gpi__warn_of_plain(const gpi__matmul_plan *plan) {
 static gemmepi_status gpi__choose(gpi__matmul_plan *plan, const gpi__matmul_plan *instead_of) {
     const gpi__candidate *best;
     const gpi__answer *answer;
-    int applied = !instead_of && gpi__may_be_applied(&plan->problem);
+    int unit_alpha = !instead_of && gpi__may_have_unit_alpha(&plan->problem);
     int misses_library = 0;
-    gpi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
+    gpi__enumerate(plan->base.context, &plan->problem, unit_alpha, &plan->candidates);
     if (plan->forced)
         return gpi__build_by(plan, plan->forced->route, plan->forced);
     answer = instead_of ? NULL : gpi__answer_for(plan->base.context, &plan->problem, &plan->candidates);
@@ -189,11 +189,11 @@ static gemmepi_status gpi__choose_on_device(gpi__matmul_plan *plan, const gpi__m
 static void gpi__destroy_matmul(gemmepi_plan *destroyed) {
     gpi__matmul_plan *plan = (gpi__matmul_plan *)destroyed;
     gemmepi_plan *replacement = (gemmepi_plan *)gpi__load_pointer(&plan->replacement);
-    gemmepi_plan *scaled = (gemmepi_plan *)gpi__load_pointer(&plan->scaled);
+    gemmepi_plan *general = (gemmepi_plan *)gpi__load_pointer(&plan->general);
     if (replacement)
         gpi__release_plan(replacement);
-    if (scaled)
-        gpi__release_plan(scaled);
+    if (general)
+        gpi__release_plan(general);
     gpi__drop_formulas(plan->base.context, gpi__asked(plan));
     gpi__delete(&plan->base.context->allocator, plan->around);
     gpi__delete(&plan->base.context->allocator, plan);
@@ -210,7 +210,7 @@ static gpi__matmul_plan *gpi__new_plan(gemmepi_context *context, const gpi__prob
     plan->problem = *problem;
     gpi__hold_formulas(context, problem);
     plan->replacement_place = &plan->replacement;
-    plan->scaled_place = &plan->scaled;
+    plan->general_place = &plan->general;
     return plan;
 }
 

@@ -74,11 +74,11 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
 static size_t gpi__workspace_now(const gpi__matmul_plan *plan) {
     const gpi__matmul_plan *current = gpi__current_plan(plan);
-    const gpi__matmul_plan *scaled = (const gpi__matmul_plan *)gpi__load_pointer(current->scaled_place);
+    const gpi__matmul_plan *general = (const gpi__matmul_plan *)gpi__load_pointer(current->general_place);
     size_t size = current->workspace_size, other;
     if (plan->around)
         return gpi__workspace_of(plan);
-    other = scaled ? gpi__current_plan(scaled)->workspace_size : 0;
+    other = general ? gpi__current_plan(general)->workspace_size : 0;
     return size > other ? size : other;
 }
 
@@ -91,10 +91,10 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
     if (!next)
         return GEMMEPI_OUT_OF_MEMORY;
     memcpy(next->reasons, plan->reasons, sizeof next->reasons);
-    if (!plan->applied)
+    if (!plan->unit_alpha)
         gpi__keep_reason(next, plan->route->id);
     status = gpi__choose_on_device(next, plan);
-    if (gpi__publish_plan(place, status, &next->base) && !plan->applied)
+    if (gpi__publish_plan(place, status, &next->base) && !plan->unit_alpha)
         gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
                  "a product of m %lld, n %lld, k %lld uses another route %s: %s",
                  (long long)gpi__callers_m(&plan->problem), (long long)gpi__callers_n(&plan->problem),
@@ -110,35 +110,35 @@ static gemmepi_status gpi__launch_current(const gpi__matmul_plan *plan, size_t c
                                   &run);
 }
 
-#define GPI__IS_APPLIED "alpha 1 and no C are compiled in"
+#define GPI__UNIT_ALPHA "alpha 1 and no C are compiled in"
 
 /* Why the plan is not for this run, or NULL. */
 static const char *gpi__needs_other_plan(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
     int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
-    if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
-        return GPI__IS_APPLIED;
+    if (plan->unit_alpha && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
+        return GPI__UNIT_ALPHA;
     return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
 }
 
 /* The plan for runs that are not for this one. */
 static gemmepi_status gpi__general_plan(const gpi__matmul_plan *plan, const char *why,
-                                        const gpi__matmul_plan **scaled) {
+                                        const gpi__matmul_plan **general) {
     gemmepi_status status = GEMMEPI_OK;
-    if (!gpi__load_pointer(plan->scaled_place)) {
+    if (!gpi__load_pointer(plan->general_place)) {
         (void)gpi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
-        status = gpi__plan_next(plan, plan->scaled_place, "in such runs");
+        status = gpi__plan_next(plan, plan->general_place, "in such runs");
     }
     if (!status)
-        *scaled = gpi__current_plan((const gpi__matmul_plan *)gpi__load_pointer(plan->scaled_place));
+        *general = gpi__current_plan((const gpi__matmul_plan *)gpi__load_pointer(plan->general_place));
     return status;
 }
 
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gpi__build_for_scalars(const gpi__matmul_plan *plan) {
-    const gpi__matmul_plan *scaled;
-    if (!plan->applied)
+    const gpi__matmul_plan *general;
+    if (!plan->unit_alpha)
         return GEMMEPI_OK;
-    return gpi__general_plan(plan, GPI__IS_APPLIED, &scaled);
+    return gpi__general_plan(plan, GPI__UNIT_ALPHA, &general);
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */

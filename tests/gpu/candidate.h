@@ -22,14 +22,14 @@ static int number_of(const gpi__engine *engine) {
 }
 
 /* With k whole, and operands as they lie. */
-static gpi__candidate candidate_by(const gpi__engine *engine, int shape, int applied) {
+static gpi__candidate candidate_by(const gpi__engine *engine, int shape, int unit_alpha) {
     gpi__candidate candidate;
     memset(&candidate, 0, sizeof candidate);
     candidate.route = GEMMEPI_ROUTE_FUSED;
     candidate.engine = number_of(engine);
     candidate.shape = shape;
     candidate.parts = 1;
-    candidate.applied = applied;
+    candidate.unit_alpha = unit_alpha;
     return candidate;
 }
 
@@ -68,7 +68,7 @@ static const gpi__matmul_plan *matmul_of(const gemmepi_plan *plan) {
 
 /* Destroys the plan, whose runs were by its kernel, not by one chosen for alpha or C. */
 static void drop_plan(gemmepi_plan *plan) {
-    CHECK(!plan || !gpi__load_pointer(matmul_of(plan)->scaled_place), "a kernel ran that nobody has named");
+    CHECK(!plan || !gpi__load_pointer(matmul_of(plan)->general_place), "a kernel ran that nobody has named");
     gemmepi_plan_destroy(plan);
 }
 

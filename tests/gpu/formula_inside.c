@@ -505,7 +505,7 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     int i, is_fp8 = cut >= FIRST_FP8, has_long_k = candidate.parts > 1 || cut < SM90_CUTS || is_fp8;
     make_world(&w, c, m, n, has_long_k ? 1088 : 160, odd, is_fp8 || ((cut ^ odd) & 1),
                is_fp8 && gpi__sm90_fp8_shapes[candidate.shape].ping_pong ? 2 : is_fp8);
-    candidate.applied = odd, candidate.is_inside = 1;
+    candidate.unit_alpha = odd, candidate.is_inside = 1;
     w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
     if (has_f16_sums(&candidate) && desc.a.dtype == GEMMEPI_F16)

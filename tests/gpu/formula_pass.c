@@ -253,11 +253,10 @@ static void place_source(layout_case *c, int pad) {
     s->dtype = one_in(12) ? 0 : acc == GEMMEPI_F32 && one_in(3) ? type_of_matrix(acc) : acc;
     if (gpi__is_packed(s->dtype) && p->columns % 2)
         s->dtype = acc;
-    s->applied = one_in(2);
     s->ld = (p->columns + pad - 1) / pad * pad;
     s->batch_stride = p->rows * s->ld;
     lay_out_tensor(c, VALUE, s->dtype ? s->dtype : acc, p->rows, p->columns, s->ld, s->batch_stride);
-    if (!s->applied && one_in(2)) {
+    if (one_in(4)) {
         s->c = type_of_input(acc);
         s->c_ld = s->ld + pad, s->c_stride = one_in(3) ? 0 : p->rows * s->c_ld;
         s->c_scale = gpi__is_scaled_dtype(s->c) && one_in(2);
@@ -473,14 +472,14 @@ static estimate value_at(const layout_case *c, const char *block, int64_t item, 
                   scale_at(c, block, SCALE_OF_B, s->scale_b, item, s->scale_b_stride, column);
         size = fabs(v.value);
     }
-    if (!s->applied && c->has_c && c->beta != 0) {
+    if (c->has_c && c->beta != 0) {
         double x = element(&c->tensors[MATRIX_C], block, s->c_stride ? item : 0, row, column) * c->beta *
                    scale_at(c, block, SCALE_OF_C, s->c_scale, item, s->c_scale_stride, 0);
         v.value += x, size += fabs(x);
     }
     if (c->formula->accumulator == GEMMEPI_I32)
         v.value = gpi__wrap(v.value);
-    else if (!s->applied)
+    else if (c->has_c)
         v.bound = size <= DBL_MAX ? 2 * unit * size + (unit > 1e-10 ? 1e-38 : 0) : 0;
     return v;
 }

@@ -91,11 +91,11 @@ static int parts_of(int shape) {
 }
 
 /* Of mma.sync on Hopper as on 8.9. */
-static int takes(const gpi__problem *problem, int shape, int applied) {
+static int takes(const gpi__problem *problem, int shape, int unit_alpha) {
     int arch = here->context->arch, as = device.has_fused ? 89 : arch, is_refused;
     if (is_hoppers(shape))
         return !gpi__fp8_rule(here->context, problem) &&
-               gpi__shape_accepts(problem, &gpi__sm90_fp8_shapes[shape], applied);
+               gpi__shape_accepts(problem, &gpi__sm90_fp8_shapes[shape], unit_alpha);
     here->context->arch = as;
     is_refused = gpi__sm80_rule(here->context, problem) != NULL;
     here->context->arch = arch;
@@ -111,10 +111,10 @@ static int may_lack(const gemmepi_matmul_desc *desc) {
 }
 
 /* NULL: the shape does not take the problem. processors: as plan_by has them. */
-static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied, int processors) {
+static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int unit_alpha, int processors) {
     gpi__candidate candidate =
-        is_hoppers(shape) ? candidate_by(&gpi__sm90_fp8_engine, shape, applied)
-                          : candidate_by(&gpi__sm80_engine, (shape - HOPPER_SHAPES) % MMA_SHAPES, applied);
+        is_hoppers(shape) ? candidate_by(&gpi__sm90_fp8_engine, shape, unit_alpha)
+                          : candidate_by(&gpi__sm80_engine, (shape - HOPPER_SHAPES) % MMA_SHAPES, unit_alpha);
     gpi__problem problem = problem_of(here->context, desc), product = product_of(&problem), packed;
     const char *rule = gpi__fused_rule(here->context, &product);
     int operand;
@@ -125,7 +125,8 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
     for (operand = GPI__A; operand <= GPI__B; operand++)
         candidate.copies[operand] = gpi__pack_of(&product, operand, 1);
     gpi__pack_views(&product, candidate.copies, &packed);
-    return takes(&packed, shape, applied) ? plan_by(here->context, &problem, &candidate, processors) : NULL;
+    return takes(&packed, shape, unit_alpha) ? plan_by(here->context, &problem, &candidate, processors)
+                                             : NULL;
 }
 
 /* >>random sizes */

@@ -74,7 +74,7 @@ static gpi__problem cut_problem(const cut *c, const gpi__problem *problem, int p
     return packed;
 }
 
-static int cut_takes(const cut *c, const gpi__problem *problem, int applied) {
+static int cut_takes(const cut *c, const gpi__problem *problem, int unit_alpha) {
     int packs[2];
     gpi__problem packed = cut_problem(c, problem, packs);
     if (c->outer)
@@ -84,7 +84,7 @@ static int cut_takes(const cut *c, const gpi__problem *problem, int applied) {
     if (c->mma)
         return !gpi__sm80_rule(here->context, problem) &&
                gpi__sm80_shape_accepts(problem, c->mma, here->context->arch);
-    return !gpi__tma_rule(here->context, &packed) && gpi__shape_accepts(&packed, c->sm90, applied);
+    return !gpi__tma_rule(here->context, &packed) && gpi__shape_accepts(&packed, c->sm90, unit_alpha);
 }
 
 static const gpi__built *built_of(const gemmepi_plan *plan) {
@@ -92,12 +92,12 @@ static const gpi__built *built_of(const gemmepi_plan *plan) {
 }
 
 /* NULL: the shape does not take the problem. processors: as plan_by has them. */
-static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int applied, int processors) {
-    gpi__candidate candidate = candidate_by(gpi__engines[c->engine], c->shape, applied);
+static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int unit_alpha, int processors) {
+    gpi__candidate candidate = candidate_by(gpi__engines[c->engine], c->shape, unit_alpha);
     gpi__problem problem = problem_of(here->context, desc);
     const char *rule = gpi__fused_rule(here->context, &problem);
     CHECK(!rule || !here->has_fused, "%s", rule);
-    if (rule || !cut_takes(c, &problem, applied))
+    if (rule || !cut_takes(c, &problem, unit_alpha))
         return NULL;
     candidate.parts = c->parts;
     cut_problem(c, &problem, candidate.copies);

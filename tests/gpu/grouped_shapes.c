@@ -13,11 +13,11 @@ static int shape_here, runs, only = -1;
 
 /* >>a plan of one shape */
 
-static int takes_shape(const gpi__problem *problem, int applied) {
+static int takes_shape(const gpi__problem *problem, int unit_alpha) {
     gpi__problem seen = gpi__seen_problem(problem), inner = gpi__inner_problem(&seen);
     size_t count;
     const gpi__sm90_shape *shapes = gpi__shapes_of_groups(problem, &count);
-    return shape_here < (int)count && gpi__shape_accepts(&inner, &shapes[shape_here], applied);
+    return shape_here < (int)count && gpi__shape_accepts(&inner, &shapes[shape_here], unit_alpha);
 }
 
 /* Blocks of four multiprocessors, and bands of two columns of tiles. */
@@ -25,17 +25,17 @@ static gemmepi_status plan_shape(const gemmepi_grouped_desc *desc, int has_scala
     gemmepi_context *context = here->context;
     gpi__candidate candidate;
     gpi__problem problem;
-    int all = context->multiprocessors, applied;
+    int all = context->multiprocessors, unit_alpha;
     gemmepi_status status = gpi__convert_grouped(&context->allocator, desc, GPI__DEFAULT_ALIGNMENT, &problem);
     if (status)
         return status;
     gpi__share_formulas(context, &problem);
-    applied = !has_scalars && gpi__may_be_applied(&problem);
-    if (takes_shape(&problem, applied)) {
-        candidate = gpi__candidate_of_groups(&problem, applied);
+    unit_alpha = !has_scalars && gpi__may_have_unit_alpha(&problem);
+    if (takes_shape(&problem, unit_alpha)) {
+        candidate = gpi__candidate_of_groups(&problem, unit_alpha);
         candidate.shape = shape_here;
         context->multiprocessors = 4;
-        status = gpi__build_grouped(context, &problem, applied, &candidate, plan);
+        status = gpi__build_grouped(context, &problem, unit_alpha, &candidate, plan);
         context->multiprocessors = all;
         runs += !status;
     }

@@ -426,7 +426,7 @@ static void window_holds(int which, int64_t m, const gpi__candidate *candidate, 
 static int has_shape(const gpi__problem *problem, const gpi__candidate *candidate) {
     if (gpi__engines[candidate->engine] == &gpi__sm90_engine)
         return candidate->shape < (int)GPI__COUNT(gpi__sm90_shapes) &&
-               gpi__shape_accepts(problem, &gpi__sm90_shapes[candidate->shape], candidate->applied);
+               gpi__shape_accepts(problem, &gpi__sm90_shapes[candidate->shape], candidate->unit_alpha);
     return candidate->shape < (int)GPI__COUNT(gpi__sm80_shapes) &&
            gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[candidate->shape], here->context->arch);
 }

@@ -251,7 +251,7 @@ static void candidate_holds(const gpi__problem *problem, const gpi__candidates *
 static int has_shape(const gpi__problem *problem, const gpi__candidate *candidate) {
     if (candidate->engine == 0)
         return candidate->shape < (int)GPI__COUNT(gpi__sm90_shapes) &&
-               gpi__shape_accepts(problem, &gpi__sm90_shapes[candidate->shape], candidate->applied);
+               gpi__shape_accepts(problem, &gpi__sm90_shapes[candidate->shape], candidate->unit_alpha);
     if (candidate->engine == 2)
         return candidate->shape < (int)GPI__COUNT(gpi__small_shapes) &&
                gpi__small_shape_accepts(problem, &gpi__small_shapes[candidate->shape], here->context->arch);

@@ -255,8 +255,8 @@ static int has_kernel(void) {
 }
 
 /* By the shape; NULL: it does not take the product. */
-static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied) {
-    gpi__candidate candidate = candidate_by(&gpi__sm80_engine, shape % MMA_SHAPES, applied);
+static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int unit_alpha) {
+    gpi__candidate candidate = candidate_by(&gpi__sm80_engine, shape % MMA_SHAPES, unit_alpha);
     gemmepi_plan *plan = NULL;
     gpi__problem problem, inside;
     const char *rule;

@@ -43,8 +43,8 @@ enum { KERNELS = GPI__COUNT(kernels) };
 /* >>plans of one shape */
 
 /* NULL: the shape does not take the problem. */
-static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied) {
-    gpi__candidate candidate = candidate_by(&gpi__weights_engine, shape, applied);
+static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int unit_alpha) {
+    gpi__candidate candidate = candidate_by(&gpi__weights_engine, shape, unit_alpha);
     gpi__problem problem = problem_of(here->context, desc);
     CHECK(!gpi__weights_rule(here->context, &problem), "%s", gpi__weights_rule(here->context, &problem));
     return gpi__weights_shape_accepts(&problem, &gpi__weights_shapes[shape], here->context->arch)

@@ -261,8 +261,8 @@ static void describe(const drawn *w, gemmepi_matmul_desc *desc) {
 }
 
 /* NULL: the shape does not take the problem. */
-static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied) {
-    gpi__candidate candidate = candidate_by(&gpi__weights_engine, shape, applied);
+static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int unit_alpha) {
+    gpi__candidate candidate = candidate_by(&gpi__weights_engine, shape, unit_alpha);
     gpi__problem problem = problem_of(device.context, desc),
                  inside = gpi__problem_in_registers(device.context, &problem);
     gemmepi_plan *plan = NULL;

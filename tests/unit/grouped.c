@@ -345,7 +345,7 @@ static int tile_n_of_k(const grouped_run *r, int64_t k) {
     gpi__problem like = plan->inner;
     gpi__candidate candidate;
     memset(&candidate, 0, sizeof candidate);
-    candidate.applied = candidate.parts = 1;
+    candidate.unit_alpha = candidate.parts = 1;
     like.k = k;
     gpi__choose_shape(r->context, &like, plan->engine, &candidate);
     return gpi__sm90_shapes[candidate.shape].tile_n;

@@ -96,24 +96,24 @@ static const gpi__sm90_shape *shape_for_hopper(const gpi__problem *problem, int 
     return gpi__is_fp8_product(problem) ? &gpi__sm90_fp8_shapes[shape] : &gpi__sm90_shapes[shape];
 }
 
-static void sm90_counts(const gpi__problem *problem, int shape, int applied, char *kept) {
+static void sm90_counts(const gpi__problem *problem, int shape, int unit_alpha, char *kept) {
     char prologue[4096];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__sm90 sm90;
     memset(&sm90, 0, sizeof sm90);
-    gpi__cut_up(problem, shape_for_hopper(problem, shape), applied, &sm90);
+    gpi__cut_up(problem, shape_for_hopper(problem, shape), unit_alpha, &sm90);
     gpi__append_sm90_defines(&text, problem, &sm90);
     keep_what_counts(prologue, kept);
 }
 
-static void sm80_counts(const gpi__problem *problem, int shape, int applied, char *kept) {
+static void sm80_counts(const gpi__problem *problem, int shape, int unit_alpha, char *kept) {
     char prologue[4096];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__sm80_cut cut;
     gpi__sm80 sm80;
     cut.shape = &gpi__sm80_shapes[shape], cut.parts = 1;
     memset(&sm80, 0, sizeof sm80);
-    gpi__cut_up_sm80(problem, &cut, applied, 90, &sm80);
+    gpi__cut_up_sm80(problem, &cut, unit_alpha, 90, &sm80);
     gpi__append_sm80_defines(&text, problem, &sm80);
     keep_what_counts(prologue, kept);
 }
@@ -149,10 +149,11 @@ static void all_shapes_count_the_same(const gpi__problem *problem, const gpi__ca
     char counts[4096];
     CHECK(is_sm90 || engine == &gpi__sm80_engine, "engine %d", least->engine);
     for (shape = 0; shape < shapes; shape++) {
-        if (shape && !(is_sm90 ? gpi__shape_accepts(problem, shape_for_hopper(problem, shape), least->applied)
-                               : gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[shape], 90)))
+        if (shape &&
+            !(is_sm90 ? gpi__shape_accepts(problem, shape_for_hopper(problem, shape), least->unit_alpha)
+                      : gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[shape], 90)))
             continue;
-        (is_sm90 ? sm90_counts : sm80_counts)(problem, shape, least->applied, counts);
+        (is_sm90 ? sm90_counts : sm80_counts)(problem, shape, least->unit_alpha, counts);
         counts_as_the_first(problem, least, shape, counts, is_first && shape == 0);
         CHECK(!is_sm90 || shape_for_hopper(problem, shape)->parts == 1, "shape %d divides k", shape);
     }
@@ -171,7 +172,7 @@ static void copies_are_what_tma_wants(const gpi__problem *problem, const gpi__ca
 
 /* Of a desc, by the first of several or as that is. */
 static void is_run_as_the_first(const gemmepi_context *context, const types *of,
-                                const gemmepi_matmul_desc *desc, int applied, int is_first) {
+                                const gemmepi_matmul_desc *desc, int unit_alpha, int is_first) {
     gemmepi_route route = is_fused(of, desc) ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_PLAIN;
     gpi__problem problem, packed;
     gpi__candidates candidates;
@@ -179,7 +180,7 @@ static void is_run_as_the_first(const gemmepi_context *context, const types *of,
     char counts[4096];
     int i, open = 0;
     CHECK(gpi__normalise(desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    gpi__enumerate(context, &problem, applied, &candidates);
+    gpi__enumerate(context, &problem, unit_alpha, &candidates);
     for (i = 0; i < candidates.count; i++)
         open += !candidates.list[i].refusal;
     least = gpi__least(&candidates);
@@ -204,25 +205,26 @@ static void is_run_as_the_first(const gemmepi_context *context, const types *of,
 /* >>at all m */
 
 static void one_choice_for_all_m(const gemmepi_context *context, const types *of, gemmepi_matmul_desc desc,
-                                 int applied) {
+                                 int unit_alpha) {
     for (desc.m = 1; desc.m < MOST_ROWS; desc.m = next_m(desc.m))
-        is_run_as_the_first(context, of, &desc, applied, desc.m == 1);
+        is_run_as_the_first(context, of, &desc, unit_alpha, desc.m == 1);
 }
 
 static void for_each_product(const types *of) {
     static const int64_t sizes[][2] = {{4096, 512}, {256, 8192}, {50, 72}, {264, 1001}, {24, 24}};
     static gemmepi_context h100;
     size_t e, s;
-    int layout, applied;
+    int layout, unit_alpha;
     h100.arch = 90, h100.multiprocessors = 132;
     for (e = 0; e < GPI__COUNT(epilogues); e++)
         for (s = 0; s < GPI__COUNT(sizes); s++)
             for (layout = 0; layout < 4; layout++)
-                for (applied = 0; applied < 2; applied++) {
-                    const int key[] = {(int)(of - all_types), (int)e, (int)s, layout, applied};
+                for (unit_alpha = 0; unit_alpha < 2; unit_alpha++) {
+                    const int key[] = {(int)(of - all_types), (int)e, (int)s, layout, unit_alpha};
                     if (test_takes(test_key(key, GPI__COUNT(key))))
-                        one_choice_for_all_m(
-                            &h100, of, desc_of(of, epilogues[e], layout, sizes[s][0], sizes[s][1]), applied);
+                        one_choice_for_all_m(&h100, of,
+                                             desc_of(of, epilogues[e], layout, sizes[s][0], sizes[s][1]),
+                                             unit_alpha);
                 }
 }
 
@@ -256,14 +258,14 @@ static void place_all(gemmepi_matmul_desc *desc, int padding, int between) {
 }
 
 static void one_choice_wherever_it_lies(const gemmepi_context *context, const types *of,
-                                        gemmepi_matmul_desc desc, int applied) {
+                                        gemmepi_matmul_desc desc, int unit_alpha) {
     static const int places[][2] = {{0, 0}, {1, 0}, {2, 8}, {4, 3}, {8, 0}, {16, 1}}; /* padding, between */
     size_t i;
     desc.batch = 3;
     for (i = 0; i < GPI__COUNT(places); i++)
         for (desc.alignment = 16; desc.alignment; desc.alignment /= 4) {
             place_all(&desc, places[i][0], places[i][1]);
-            is_run_as_the_first(context, of, &desc, applied, i == 0 && desc.alignment == 16);
+            is_run_as_the_first(context, of, &desc, unit_alpha, i == 0 && desc.alignment == 16);
         }
 }
 

@@ -190,7 +190,7 @@ static void append_ways(const gemmepi_context *context, const gemmepi_matmul_des
     for (i = 0; i < ways.count; i++)
         sum += ways.list[i].microseconds;
     memset(&candidates, 0, sizeof candidates);
-    gpi__enumerate(context, &problem, gpi__may_be_applied(&problem), &candidates);
+    gpi__enumerate(context, &problem, gpi__may_have_unit_alpha(&problem), &candidates);
     for (i = 0; i < candidates.count; i++)
         ranks +=
             candidates.list[i].refusal || candidates.list[i].rank >= GPI__NEVER ? 0 : candidates.list[i].rank;
@@ -612,12 +612,12 @@ static gemmepi_matmul_desc rare_product(void) {
 /* What keeps each candidate from it, and how good the others are. */
 static void append_refusals(const gemmepi_context *context, const gpi__problem *problem) {
     gpi__candidates candidates;
-    int applied, i;
-    for (applied = 0; applied < 2; applied++) {
-        if (applied && !gpi__may_be_applied(problem))
+    int unit_alpha, i;
+    for (unit_alpha = 0; unit_alpha < 2; unit_alpha++) {
+        if (unit_alpha && !gpi__may_have_unit_alpha(problem))
             continue;
         memset(&candidates, 0, sizeof candidates);
-        gpi__enumerate(context, problem, applied, &candidates);
+        gpi__enumerate(context, problem, unit_alpha, &candidates);
         for (i = 0; i < candidates.count; i++)
             gpi__append(&line, " %.4g%s", candidates.list[i].refusal ? 0 : candidates.list[i].rank,
                         candidates.list[i].refusal ? candidates.list[i].refusal : "");

@@ -1244,7 +1244,7 @@ static void scales_are_found_in_smaller_tiles_beside_aux_or_a_residual(void) {
         p.desc.epilogue = epilogues[i / 2], p.desc.flags = GEMMEPI_FIND_SCALE_D;
         p.desc.d.dtype = GEMMEPI_E4M3, p.desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
         if (planned_plan(&p))
-            CHECK(is_defined("GEMMEPI_PING_PONG 1") == (i == 0) && is_defined("GEMMEPI_APPLIED 1") &&
+            CHECK(is_defined("GEMMEPI_PING_PONG 1") == (i == 0) && is_defined("GEMMEPI_UNIT_ALPHA 1") &&
                       (p.details.tile_n == 256) == (i == 1),
                   "%d: a tile has %d columns", i, p.details.tile_n);
         planned_end(&p);
@@ -1406,7 +1406,7 @@ static void a_slice_of_a_gpu_has_the_shapes_whose_clusters_fit(void) {
         desc.m = desc.n = desc.k = 4096, desc.b.transposed = 1;
         desc.a.dtype = dtypes[i], desc.d.dtype = GEMMEPI_BF16;
         CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        candidate.parts = 1, candidate.applied = 1;
+        candidate.parts = 1, candidate.unit_alpha = 1;
         for (candidate.shape = 1; candidate.shape < engines[i]->shapes; candidate.shape++) {
             const gpi__sm90_shape *shape = &gpi__shapes_for(&problem)[candidate.shape];
             int blocks = shape->cluster_m * shape->cluster_n * shape->parts;

@@ -519,7 +519,7 @@ static void the_workspace_of_groups_is_enough_for_runs_with_c(void) {
             if (!made)
                 continue;
             plan = (const gpi__grouped_plan *)made;
-            CHECK(plan->applied && gpi__general_groups(plan, &general) == GEMMEPI_OK, "%s: %s",
+            CHECK(plan->unit_alpha && gpi__general_groups(plan, &general) == GEMMEPI_OK, "%s: %s",
                   plan->not_fused ? plan->not_fused : "fused", gemmepi_last_error());
             CHECK(general && gpi__grouped_workspace(general) <= gpi__grouped_workspace(plan),
                   "%d groups of %d x %d: %d bytes, with C %d", (int)sizes[i][0], (int)sizes[i][1],

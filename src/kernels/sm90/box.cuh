@@ -69,7 +69,7 @@ struct Run_place {
 __device__ inline Run_place place_of_run(const gpi__sm90_params &params, const Box &box, int half, int g) {
     int group = box.group + g;
     int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + column_of_lane() + group * GROUP;
-    if ((BACKWARD || FINDS) && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
+    if ((BACKWARD || FINDS) && !GEMMEPI_UNIT_ALPHA) // each run for itself: what they have in common would take registers
         asm volatile("" : "+r"(at), "+r"(column));
     int valid = at < end_of_rows(params, box.tile) ? columns_left(params, box.tile, group) : 0;
     return {half, g, row_in_memory(params, at, valid > 0), column, valid};
@@ -181,7 +181,7 @@ __device__ inline void store_vectors(const gpi__sm90_params &params, const Finis
 #pragma unroll
     for (int half = 0; half < (FINDS ? 2 : 0); half++) {
         int at = row + threadIdx.x % 32 / 4 + half * 8, first = tile.n * TILE_COLUMNS + group * GROUP;
-        if (!GEMMEPI_APPLIED)
+        if (!GEMMEPI_UNIT_ALPHA)
             asm volatile("" : "+r"(at), "+r"(first));
         bool exists = at < end_of_rows(params, tile);
         at = row_in_memory(params, at, exists);

@@ -7,7 +7,7 @@
 
 // Of a box. Few registers are left by an exact activation, by alpha and C beside all of a box's aux, where a gate is computed
 // anew, by a formula, and where the warpgroups share a tile.
-typedef Column_sums<(!HAS_BGRAD || GEMMEPI_EXACT || !PING_PONG || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];
+typedef Column_sums<(!HAS_BGRAD || GEMMEPI_EXACT || !PING_PONG || (GATED ? UPSTREAM && GEMMEPI_UNIT_ALPHA : !GEMMEPI_UNIT_ALPHA))> Box_sums[BOX_GROUPS];
 
 // A warp's sums of a tile's columns from `first_group` on, a box, once there is room for them.
 __device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u32 thread, int first_group, const Box_sums &sums) {

@@ -113,7 +113,7 @@ constexpr int OUTPUTS = OUTPUT_D + (STAGES_AUX ? HALVES_IN : 0);
 // >>how the epilogue goes
 
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
-constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_LACKS &&
+constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_UNIT_ALPHA && !GEMMEPI_FORMULA_LACKS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 // One copy of the instructions for all columns, where there are many of them, as of some formulas and of gates' gradients in 32 bits; and
 // where ptxas would lack a register without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for
@@ -139,6 +139,6 @@ static_assert(!ADDS_COLUMNS || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 
 // gradient leaves them.
 constexpr bool NEEDS_REGISTERS =
     !SUMMED && !HAS_SCALES && ((ADDS_COLUMNS && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || FINDS ||
-                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
+                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_UNIT_ALPHA) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

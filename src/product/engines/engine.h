@@ -64,7 +64,7 @@ typedef struct gpi__engine {
 /* Into how many parts k is divided. */
 static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 
-/* Chooses shape and parts of the least estimate, which it returns. candidate->applied is given. */
+/* Chooses shape and parts of the least estimate, which it returns. candidate->unit_alpha is given. */
 static double gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,
                                 const gpi__engine *engine, gpi__candidate *candidate) {
     gpi__candidate one = *candidate;

@@ -43,7 +43,7 @@ static void gpi__count_engine(const gemmepi_context *context, const gpi__problem
         candidate->rank /= gpi__engines[candidate->engine]->margin;
 }
 
-/* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
+/* Adds a candidate for each engine, refused or not. like: whether it has unit alpha, and what is copied, which takes copying. */
 static void gpi__enumerate_engines(const gemmepi_context *context, const gpi__problem *problem,
                                    const gpi__candidate *like, double copying, gpi__candidates *candidates) {
     int engine, taken = 0;

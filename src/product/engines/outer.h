@@ -109,9 +109,9 @@ static double gpi__outer_microseconds(const gemmepi_context *context, const gpi_
 /* >>building */
 
 static void gpi__append_outer_defines(gpi__text *text, const gpi__problem *problem,
-                                      const gpi__outer_shape *shape, int applied) {
+                                      const gpi__outer_shape *shape, int unit_alpha) {
     int stretch = gpi__outer_stretch(problem);
-    gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, applied);
+    gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, unit_alpha);
     gpi__append_lines(text, problem);
     gpi__append(text, "#define GEMMEPI_K %d\n", (int)problem->k);
     gpi__append(text, "#define GEMMEPI_BATCHED %d\n#define GEMMEPI_B_DENSE %d\n", problem->batch > 1,
@@ -134,11 +134,11 @@ static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__prob
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     memset(outer, 0, sizeof *outer);
-    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &outer->kernel);
+    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->unit_alpha, &outer->kernel);
     status = gpi__lay_out_tiles(problem, threads, 1, &outer->kernel, &outer->params);
     if (status)
         return status;
-    gpi__append_outer_defines(&text, problem, shape, candidate->applied);
+    gpi__append_outer_defines(&text, problem, shape, candidate->unit_alpha);
     outer->kernel.sums_operand = gpi__outer_sums(problem);
     return gpi__finish_small(context, problem, prologue, "", 1, outer);
 }

@@ -311,7 +311,7 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
                 shape->warps_n);
     gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages, shape->blocks);
     gpi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", sm80->staged, sm80->copied);
-    gpi__append(text, "#define GEMMEPI_APPLIED %d\n", sm80->kernel.applied || sm80->parts > 1);
+    gpi__append(text, "#define GEMMEPI_UNIT_ALPHA %d\n", sm80->kernel.unit_alpha || sm80->parts > 1);
     gpi__append(text, "#define GEMMEPI_IN_PARTS %d\n", sm80->parts > 1);
     gpi__append_lines(text, problem);
     gpi__append(text, "#define GEMMEPI_WHOLE %d\n", gpi__half_columns(problem) % GPI__RUN == 0);
@@ -347,7 +347,7 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
-static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *cut, int applied, int arch,
+static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *cut, int unit_alpha, int arch,
                              gpi__sm80 *sm80) {
     /* of 32 bits a row's four lanes write whole sectors, but for these */
     int wide = gpi__results_of(problem, 32) - gpi__moved_of(problem, 32);
@@ -355,7 +355,7 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
     sm80->shape.stages = (short)gpi__sm80_stages(cut->shape, arch);
     sm80->arch = arch;
     sm80->parts = (int)gpi__divide_up(problem->k, gpi__part_k(problem, cut->parts)); /* none empty */
-    gpi__start_kernel(cut->shape->tile_m, cut->shape->tile_n, applied, &sm80->kernel);
+    gpi__start_kernel(cut->shape->tile_m, cut->shape->tile_n, unit_alpha, &sm80->kernel);
     sm80->staged = gpi__results_of(problem, 16) | wide;
     sm80->copied = sm80->staged - gpi__moved_of(problem, 16);
 }
@@ -418,7 +418,7 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
             (int64_t)gpi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
         own = &bare;
     }
-    gpi__cut_up_sm80(own, &cut, candidate->applied, context->arch, sm80);
+    gpi__cut_up_sm80(own, &cut, candidate->unit_alpha, context->arch, sm80);
     gpi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.places);
     status = gpi__lay_out_sm80(context, own, sm80);
     if (!status)
@@ -448,7 +448,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
         gpi__point_block_scales(sm80->scales, &own, &params);
         arguments = &own;
     }
-    gpi__point_epilogue(arguments, sm80->kernel.applied, partials, &params.epilogue, params.places);
+    gpi__point_epilogue(arguments, sm80->kernel.unit_alpha, partials, &params.epilogue, params.places);
     gpi__point_states(&sm80->kernel.reductions, partials, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];

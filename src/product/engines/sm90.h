@@ -155,7 +155,7 @@ static void gpi__append_sm90_defines(gpi__text *text, const gpi__problem *proble
     gpi__append(text, "#define GEMMEPI_COPIED %d\n", sm90->copied);
     gpi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                 gpi__box_bits(problem) == 32 ? 1 : 2, sm90->tails);
-    gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->kernel.applied,
+    gpi__append(text, "#define GEMMEPI_UNIT_ALPHA %d\n#define GEMMEPI_SHARED %u\n", sm90->kernel.unit_alpha,
                 gpi__sm90_shared(problem, sm90));
     gpi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                 !problem->views[GPI__A].transposed, (int)problem->views[GPI__B].transposed);
@@ -231,7 +231,7 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
     gpi__sm90 *sm90 = (gpi__sm90 *)built;
     gemmepi_status status;
     memset(sm90, 0, sizeof *sm90);
-    gpi__cut_up(problem, shape, candidate->applied, sm90);
+    gpi__cut_up(problem, shape, candidate->unit_alpha, sm90);
     gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.places);
     sm90->params.epilogue.row_tiles =
         (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
@@ -270,7 +270,7 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     if (status)
         return status;
     memcpy(params, &sm90->params, sizeof *params);
-    gpi__point_epilogue(arguments, sm90->kernel.applied, workspace, &params->epilogue, params->places);
+    gpi__point_epilogue(arguments, sm90->kernel.unit_alpha, workspace, &params->epilogue, params->places);
     gpi__point_states(&sm90->kernel.reductions, workspace, params->places);
     if (problem->grouping.groups)
         params->groups = arguments->groups;

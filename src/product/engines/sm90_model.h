@@ -21,23 +21,23 @@ static int64_t gpi__sm90_tiles(const gpi__problem *problem, const gpi__sm90_shap
 }
 
 /* All of a box is loaded then, also what lies beyond the end: the gradient of a gate of ELU spills two to eight registers else. */
-static int gpi__lacks_registers_for_tails(const gpi__problem *problem, int applied) {
+static int gpi__lacks_registers_for_tails(const gpi__problem *problem, int unit_alpha) {
     const uint64_t all = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD;
-    return !applied && (problem->epilogue & all) == all;
+    return !unit_alpha && (problem->epilogue & all) == all;
 }
 
 /* The shape, and what shared memory holds. */
-static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied,
+static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha,
                         gpi__sm90 *sm90) {
     sm90->shape = *shape;
-    if (gpi__found_beside(problem, applied))
+    if (gpi__found_beside(problem, unit_alpha))
         sm90->shape.ping_pong = 0;
-    gpi__start_kernel(shape->tile_m, shape->tile_n, applied, &sm90->kernel);
+    gpi__start_kernel(shape->tile_m, shape->tile_n, unit_alpha, &sm90->kernel);
     sm90->staged = gpi__results_of(problem, gpi__box_bits(problem));
     sm90->copied = sm90->staged - gpi__sm90_moved(problem);
     sm90->loaded = gpi__sm90_loaded(problem);
-    sm90->summed = gpi__sm90_summed(problem, shape, applied);
-    sm90->tails = gpi__sm90_tails(problem, shape) && !gpi__lacks_registers_for_tails(problem, applied);
+    sm90->summed = gpi__sm90_summed(problem, shape, unit_alpha);
+    sm90->tails = gpi__sm90_tails(problem, shape) && !gpi__lacks_registers_for_tails(problem, unit_alpha);
     if (sm90->tails && !problem->views[GPI__A].transposed && !gpi__has_groups_of_rows(problem))
         sm90->last_a = gpi__last_lines(problem->m, gpi__a_box(problem, shape));
     if (sm90->tails && problem->views[GPI__B].transposed)
@@ -46,10 +46,10 @@ static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shap
 }
 
 /* Whether enough stages fit beside the boxes of a wide tile: with two of them it waits. */
-static int gpi__has_stages(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+static int gpi__has_stages(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha) {
     gpi__sm90 sm90;
     memset(&sm90, 0, sizeof sm90);
-    gpi__cut_up(problem, shape, applied, &sm90);
+    gpi__cut_up(problem, shape, unit_alpha, &sm90);
     return shape->tile_n <= 128 || sm90.stages > 2;
 }
 
@@ -79,7 +79,7 @@ static int gpi__has_whole_vectors(const gpi__problem *problem, const gpi__sm90_s
 }
 
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
-static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha) {
     int64_t steps = gpi__sm90_steps(problem);
     if (problem->grouping.groups && (shape->parts > 1 || (problem->grouping.is_of_k && shape->ping_pong)))
         return 0; /* warpgroups that take turns would have to know each other's k */
@@ -91,7 +91,7 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
         return 0;
     if (problem->found_scale && !gpi__has_whole_vectors(problem, shape))
         return 0;
-    if (gpi__found_beside(problem, applied) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
+    if (gpi__found_beside(problem, unit_alpha) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
         return 0;
     if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
         gpi__activation(problem->epilogue) == GEMMEPI_TANH)
@@ -99,9 +99,9 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
     if (gpi__column_lines(problem) && shape->parts > 1)
         return 0; /* blocks that divide k share out a tile's boxes: none has all rows of a column */
     if (!shape->ping_pong && shape->parts == 1 && gpi__has_operand(problem, GPI__ROW_FACTOR) &&
-        (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
+        (!unit_alpha || gpi__has(problem, GEMMEPI_RESIDUAL)))
         return 0; /* a register is missing: GELU_ERF spills three */
-    return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, applied);
+    return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, unit_alpha);
 }
 
 /* Whether D leaves in whole units: by TMA, or of 8 bits in runs of eight, which takes as long (SWIGLU at 8192 x 28672 x 4096, an H100). */
@@ -208,19 +208,20 @@ static double gpi__launch_cycles(const gpi__problem *problem) {
 }
 
 /* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. */
-static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_shape *shape,
+                                   int unit_alpha) {
     gpi__sm90 sm90;
     if (!problem->formula || !shape->ping_pong)
         return 1;
     memset(&sm90, 0, sizeof sm90);
-    gpi__cut_up(problem, shape, applied, &sm90);
+    gpi__cut_up(problem, shape, unit_alpha, &sm90);
     return sm90.stages > 4 ? 1 : GPI__SM90_FEW_STAGES;
 }
 
 /* Returns the microseconds that the product takes with a shape, roughly. Where warpgroups take turns, the epilogue of one is behind the
    sums of the other, but half of it shows. */
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
-                                     const gpi__sm90_shape *shape, int applied) {
+                                     const gpi__sm90_shape *shape, int unit_alpha) {
     double megahertz = gpi__chip_of(context->arch)->megahertz;
     double waves = (double)gpi__divide_up(gpi__block_tiles(problem, shape),
                                           gpi__resident_blocks(context, gpi__cluster_blocks(shape)));
@@ -230,7 +231,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     double multiply =
         multiplied * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__SM90_FP8_PAIRS : GPI__SM90_PAIRS);
     double load = gpi__load_cycles(context, problem, shape);
-    double slowness = gpi__stages_slowness(problem, shape, applied);
+    double slowness = gpi__stages_slowness(problem, shape, unit_alpha);
     double sums, storing, finish, cycles = gpi__launch_cycles(problem);
     if (shape->tile_n == 64 && !gpi__fetches_ahead(problem))
         slowness *= GPI__SM90_NARROW;
@@ -242,7 +243,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     finish = area / 128 * (storing + gpi__epilogue_cycles(problem)) / shape->parts;
     if (shape->parts > 1)
         waves += GPI__SM90_AGAIN * (waves - 1);
-    if (shape->ping_pong && !gpi__found_beside(problem, applied))
+    if (shape->ping_pong && !gpi__found_beside(problem, unit_alpha))
         cycles += waves * (sums + finish / 2 - GPI__SM90_HIDDEN);
     else
         cycles +=
@@ -252,7 +253,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     if (gpi__gains_side_by_side(problem, shape))
         cycles *= GPI__SM90_ABREAST;
     return cycles / megahertz +
-           (gpi__sm90_summed(problem, shape, applied) ? 0 : gpi__sums_microseconds(problem));
+           (gpi__sm90_summed(problem, shape, unit_alpha) ? 0 : gpi__sums_microseconds(problem));
 }
 
 /* Whether a shape of the table takes the problem. The first one takes everything, or with scales that are found the first that has
@@ -264,7 +265,7 @@ static int gpi__accepts_shape(const gemmepi_context *context, const gpi__problem
     while (problem->found_scale && !gpi__has_whole_vectors(problem, &shapes[any]))
         any++;
     return candidate->parts == 1 && ((candidate->shape == any && !problem->grouping.is_of_k) ||
-                                     (gpi__shape_accepts(problem, shape, candidate->applied) &&
+                                     (gpi__shape_accepts(problem, shape, candidate->unit_alpha) &&
                                       gpi__cluster_blocks(shape) <= context->multiprocessors));
 }
 
@@ -272,7 +273,7 @@ static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__prob
                                  const gpi__candidate *candidate) {
     const gpi__sm90_shape *shapes = gpi__shapes_for(problem);
     return gpi__accepts_shape(context, problem, shapes, candidate)
-               ? gpi__sm90_microseconds(context, problem, &shapes[candidate->shape], candidate->applied)
+               ? gpi__sm90_microseconds(context, problem, &shapes[candidate->shape], candidate->unit_alpha)
                : GPI__NEVER;
 }
 

@@ -132,9 +132,9 @@ static const char *gpi__extents_rule(const gpi__problem *problem) {
 }
 
 /* Whether registers are missing for scales of all rows of a tile that one warpgroup has: then two share it. */
-static int gpi__found_beside(const gpi__problem *problem, int applied) {
+static int gpi__found_beside(const gpi__problem *problem, int unit_alpha) {
     return problem->found_scale &&
-           (!applied || gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD));
+           (!unit_alpha || gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD));
 }
 
 /* What keeps scales of D from being found in this kernel, or NULL. */
@@ -263,11 +263,11 @@ static int64_t gpi__tiles_across(const gpi__problem *problem, const gpi__sm90_sh
 
 /* The operand that the kernel sums, 1 A or 2 B. Other than 16 bits, few tiles, and an epilogue that leaves too few registers, leave it to another
    launch. */
-static int gpi__sm90_summed(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+static int gpi__sm90_summed(const gpi__problem *problem, const gpi__sm90_shape *shape, int unit_alpha) {
     int operand = gpi__summed_operand(problem), lines = operand == GPI__A ? shape->tile_m : shape->tile_n;
     if (operand < 0 || problem->views[GPI__A].bits != 16 ||
         GPI__SM90_SUMMERS * 16 * gpi__tiles_across(problem, shape) < lines ||
-        (gpi__has(problem, GEMMEPI_GATED) && gpi__has(problem, GEMMEPI_AUX) && !applied))
+        (gpi__has(problem, GEMMEPI_GATED) && gpi__has(problem, GEMMEPI_AUX) && !unit_alpha))
         return 0;
     return operand == GPI__A ? 1 : 2;
 }

@@ -123,17 +123,17 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
 
 /* The defines of a kernel of tiles, but for those of its own. */
 static void gpi__append_tile_defines(gpi__text *text, const gpi__problem *problem, int scale_b, int tile_m,
-                                     int tile_n, int applied) {
+                                     int tile_n, int unit_alpha) {
     gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, scale_b);
-    gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
-                gpi__type_name(problem, GPI__A), applied);
+    gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_UNIT_ALPHA %d\n",
+                gpi__type_name(problem, GPI__A), unit_alpha);
     gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", tile_m, tile_n);
 }
 
 /* problem: as gpi__small_problem has it */
 static void gpi__append_small_defines(gpi__text *text, const gpi__problem *problem,
-                                      const gpi__small_shape *shape, int applied) {
-    gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, applied);
+                                      const gpi__small_shape *shape, int unit_alpha) {
+    gpi__append_tile_defines(text, problem, 0, shape->tile_m, shape->tile_n, unit_alpha);
     gpi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
     gpi__append(text, "#define GEMMEPI_WARPS %d\n#define GEMMEPI_PARTS %d\n", shape->warps, shape->parts);
     gpi__append_lines(text, problem);
@@ -164,11 +164,11 @@ static gemmepi_status gpi__small_build(gemmepi_context *context, const gpi__prob
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     memset(small, 0, sizeof *small);
-    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &small->kernel);
+    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->unit_alpha, &small->kernel);
     status = gpi__lay_out_tiles(&own, 32 * shape->warps, shape->parts, &small->kernel, &small->params);
     if (status)
         return status;
-    gpi__append_small_defines(&text, &own, shape, candidate->applied);
+    gpi__append_small_defines(&text, &own, shape, candidate->unit_alpha);
     return gpi__finish_small(context, problem, prologue, shape->parts > 1 ? "_parts" : "", 0, small);
 }
 

@@ -234,9 +234,9 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
 
 /* All that is before the kernel's text. */
 static void gpi__append_weights_prologue(gpi__text *text, const gpi__problem *problem,
-                                         const gpi__weights_shape *shape, int stages, int applied) {
+                                         const gpi__weights_shape *shape, int stages, int unit_alpha) {
     gpi__append_tile_defines(text, problem, problem->views[GPI__B].scale, shape->tile_m, shape->tile_n,
-                             applied);
+                             unit_alpha);
     gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
     gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", stages, shape->blocks);
     if (gpi__made_b(problem))
@@ -261,7 +261,7 @@ static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gp
     const gpi__weights_shape *shape = &weights->shape;
     gpi__text text = gpi__growing_text(&context->allocator);
     gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
-    gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->kernel.applied);
+    gpi__append_weights_prologue(&text, problem, shape, weights->stages, weights->kernel.unit_alpha);
     gpi__name_weights(problem, weights);
     if (text.data)
         status = gpi__get_product_kernel(context, problem,
@@ -314,7 +314,7 @@ static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__pr
     memset(weights, 0, sizeof *weights);
     weights->shape = *shape;
     weights->stages = gpi__weights_stages(problem, shape, context->arch);
-    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->applied, &weights->kernel);
+    gpi__start_kernel(shape->tile_m, shape->tile_n, candidate->unit_alpha, &weights->kernel);
     status = gpi__lay_out_tiles(problem, 32 * GPI__WEIGHTS_WARPS, shape->parts, &weights->kernel,
                                 &weights->params.plain);
     if (!status && shape->wgmma)
@@ -344,7 +344,7 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     int result = 0;
     memcpy(params, &weights->params, sizeof *params);
-    gpi__point_epilogue(arguments, weights->kernel.applied, workspace, &params->plain.epilogue,
+    gpi__point_epilogue(arguments, weights->kernel.unit_alpha, workspace, &params->plain.epilogue,
                         params->plain.places);
     params->plain.a.data = arguments->pointers[GPI__A];
     params->plain.b.data = arguments->pointers[GPI__B];

@@ -195,8 +195,8 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
         gpi__fill_places(problem, places);
 }
 
-/* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
-static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, void *partials,
+/* Fills in the pointers and scalars of a run. */
+static void gpi__point_epilogue(const gpi__arguments *arguments, int unit_alpha, void *partials,
                                 gpi__epilogue_params *params, gpi__formula_place *places) {
     void *const *pointers = arguments->pointers;
     size_t i;
@@ -210,9 +210,9 @@ static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, vo
     params->amax_d = pointers[GPI__AMAX_D];
     params->amax_aux = pointers[GPI__AMAX_AUX];
     params->partials = partials;
-    params->alpha = applied ? 1 : arguments->alpha;
-    params->beta = applied ? 0 : arguments->beta;
-    params->uses_c = arguments->uses_c && !applied;
+    params->alpha = unit_alpha ? 1 : arguments->alpha;
+    params->beta = unit_alpha ? 0 : arguments->beta;
+    params->uses_c = arguments->uses_c && !unit_alpha;
     if (arguments->inside)
         gpi__point_places(arguments, places);
     memcpy(&params->device_alpha, &arguments->device_alpha, sizeof(void *));
@@ -276,7 +276,7 @@ static gpi__problem gpi__bare_problem(const gpi__problem *problem) {
 
 typedef struct gpi__pass {
     gpi__launch launch;
-    int applied;             /* the product has taken alpha, beta and C already */
+    int unit_alpha;          /* or the product has alpha, beta and C in it */
     gpi__pass_params params; /* all but pointers and scalars */
     size_t partial_bytes;
 } gpi__pass;
@@ -373,20 +373,19 @@ static gemmepi_status gpi__shape_pass(const gemmepi_context *context, const gpi_
 }
 
 /* abreast: threads side by side, which matters where runs are in stretches */
-static void gpi__append_pass_defines(gpi__text *text, const gpi__problem *problem, int parts, int applied,
+static void gpi__append_pass_defines(gpi__text *text, const gpi__problem *problem, int parts, int unit_alpha,
                                      int blocks, int stretch, unsigned abreast) {
     int whole = gpi__half_columns(problem) % GPI__RUN == 0;
     gpi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0, parts);
     gpi__append(text, "#define GEMMEPI_BLOCKS %d\n", blocks);
-    gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
+    gpi__append(text, "#define GEMMEPI_UNIT_ALPHA %d\n#define GEMMEPI_WHOLE %d\n", unit_alpha, whole);
     if (stretch < GPI__RUN)
         gpi__append(text, "#define GEMMEPI_STRETCH %d\n#define GEMMEPI_ABREAST %u\n", stretch, abreast);
 }
 
-/* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
-   has taken alpha, beta and C already */
+/* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up */
 static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__problem *problem,
-                                      const gpi__view *product, int parts, int applied, gpi__pass *pass) {
+                                      const gpi__view *product, int parts, int unit_alpha, gpi__pass *pass) {
     char prologue[2048], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     int aligned = gpi__epilogue_is_aligned(problem) && gpi__runs_are_aligned(problem, product);
@@ -395,7 +394,7 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
     gemmepi_status status = gpi__shape_pass(context, problem, blocks, pass);
     if (status)
         return status;
-    pass->applied = applied;
+    pass->unit_alpha = unit_alpha;
     gpi__fill_epilogue(problem, &pass->params.epilogue, pass->params.places);
     pass->params.product = gpi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
@@ -405,7 +404,7 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
     gpi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
                                  scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
     gpi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gpi__type(product->dtype));
-    gpi__append_pass_defines(&text, problem, parts, applied, blocks,
+    gpi__append_pass_defines(&text, problem, parts, unit_alpha, blocks,
                              gpi__pass_stretch(problem, product, aligned), pass->launch.threads_x);
     gpi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gpi__type(product->dtype),
                      gpi__name_of_epilogue(problem, product->dtype, words));
@@ -472,7 +471,7 @@ static gemmepi_status gpi__run_pass(const gemmepi_context *context, const gpi__p
                                     const gpi__arguments *arguments, void *product, void *partials,
                                     gemmepi_stream stream) {
     gpi__pass_params params = pass->params;
-    gpi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.places);
+    gpi__point_epilogue(arguments, pass->unit_alpha, partials, &params.epilogue, params.places);
     params.product.data = product;
     return gpi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }

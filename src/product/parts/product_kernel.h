@@ -9,7 +9,7 @@
 typedef struct gpi__product_kernel {
     gpi__launch launch;
     int tile_m, tile_n;
-    int applied;          /* alpha is 1 and there is no C: compiled in */
+    int unit_alpha;
     size_t product_bytes; /* of the product, or of the sums of k's parts; 0: no pass is behind it */
     gpi__pass pass;
     size_t partial_bytes; /* BGRAD: of the sums that the kernel, or the pass, leaves */
@@ -27,10 +27,10 @@ typedef struct gpi__tiled_kernel {
 /* >>building */
 
 /* Of a built that is all 0. */
-static void gpi__start_kernel(int tile_m, int tile_n, int applied, gpi__product_kernel *kernel) {
+static void gpi__start_kernel(int tile_m, int tile_n, int unit_alpha, gpi__product_kernel *kernel) {
     kernel->tile_m = tile_m;
     kernel->tile_n = tile_n;
-    kernel->applied = applied;
+    kernel->unit_alpha = unit_alpha;
 }
 
 /* Blocks for tiles of the product, `columns` of them side by side. GEMMEPI_UNSUPPORTED with the sentence where there are too many. */
@@ -78,7 +78,7 @@ static gemmepi_status gpi__build_pass_behind(gemmepi_context *context, const gpi
     gemmepi_status status;
     GPI__UNSUPPORTED_IF(elements < 0, "the product has more than 2^56 elements");
     kernel->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
-    status = gpi__build_pass(context, problem, product, parts, kernel->applied, &kernel->pass);
+    status = gpi__build_pass(context, problem, product, parts, kernel->unit_alpha, &kernel->pass);
     kernel->partial_bytes = kernel->pass.partial_bytes;
     return status;
 }
@@ -116,7 +116,7 @@ static gemmepi_status gpi__run_tiles(const gemmepi_context *context, const gpi__
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     if (problem->grouping.groups)
         params.groups = arguments->groups;
-    gpi__point_epilogue(arguments, tiles->kernel.applied || is_bare,
+    gpi__point_epilogue(arguments, tiles->kernel.unit_alpha || is_bare,
                         gpi__past(workspace, tiles->kernel.product_bytes), &params.epilogue, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];

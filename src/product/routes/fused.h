@@ -75,8 +75,8 @@ static void gpi__pack_views(const gpi__problem *problem, const int packs[2], gpi
     packed->views[GPI__RESIDUAL] = problem->views[GPI__C];
 }
 
-/* Whether a plan may be for runs alone whose alpha is 1 and which have no C beside what is added as a residual. */
-static int gpi__may_be_applied(const gpi__problem *problem) {
+/* Returns whether a plan may be only for runs with alpha 1 and without a C that is no residual. */
+static int gpi__may_have_unit_alpha(const gpi__problem *problem) {
     return !(problem->flags & GEMMEPI_DEVICE_SCALARS) &&
            (!(problem->flags & GEMMEPI_ACCUMULATE) || gpi__adds_as_residual(problem));
 }
@@ -128,7 +128,7 @@ static void gpi__enumerate_fused(const gpi__wanted *wanted, gpi__candidates *can
     gpi__candidate like;
     memset(&like, 0, sizeof like);
     like.route = GEMMEPI_ROUTE_FUSED;
-    like.applied = wanted->applied;
+    like.unit_alpha = wanted->unit_alpha;
     like.otherwise = "its estimate is not less";
     if (gpi__is_invariant(problem))
         gpi__copy_for_hopper(context, problem, like.copies);
@@ -149,14 +149,14 @@ static void gpi__enumerate_fused(const gpi__wanted *wanted, gpi__candidates *can
 
 /* The best of them; one of NEVER where no engine takes the problem, however its operands are copied. */
 static gpi__candidate gpi__choose_fused(const gemmepi_context *context, const gpi__problem *problem,
-                                        int applied) {
+                                        int unit_alpha) {
     gpi__candidates candidates;
     const gpi__candidate *least;
     gpi__candidate never;
     gpi__wanted wanted;
     wanted.context = context;
     wanted.problem = problem;
-    wanted.applied = applied;
+    wanted.unit_alpha = unit_alpha;
     wanted.bare_microseconds = 0;
     candidates.count = 0;
     gpi__enumerate_fused(&wanted, &candidates);
@@ -223,16 +223,16 @@ static size_t gpi__fused_workspace(const gpi__fused *fused) {
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
-static gemmepi_status gpi__count_scaled(gpi__matmul_plan *plan) {
+static gemmepi_status gpi__count_general(gpi__matmul_plan *plan) {
     gemmepi_context *context = plan->base.context;
     gpi__candidate candidate = gpi__choose_fused(context, &plan->problem, 0);
-    gpi__fused scaled;
+    gpi__fused general;
     gemmepi_status status;
     size_t size;
     context->only_workspace = 1;
-    status = gpi__build_fused(context, &plan->problem, &candidate, &scaled);
+    status = gpi__build_fused(context, &plan->problem, &candidate, &general);
     context->only_workspace = 0;
-    size = status ? 0 : gpi__fused_workspace(&scaled);
+    size = status ? 0 : gpi__fused_workspace(&general);
     if (size > plan->workspace_size)
         plan->workspace_size = size;
     return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
@@ -242,7 +242,7 @@ static gemmepi_status gpi__fused_build(gpi__matmul_plan *plan, const gpi__candid
     gpi__fused *fused = (gpi__fused *)plan->built;
     gemmepi_status status = gpi__build_fused(plan->base.context, &plan->problem, candidate, fused);
     plan->workspace_size = gpi__fused_workspace(fused);
-    return !status && candidate->applied ? gpi__count_scaled(plan) : status;
+    return !status && candidate->unit_alpha ? gpi__count_general(plan) : status;
 }
 
 /* >>running */
@@ -314,7 +314,7 @@ static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel,
     fused->engine->explain(&plan->problem, &fused->built, text);
     if (fused->built.kernel.launch.shared)
         gpi__explain_shared(text, plan->base.context, fused->built.kernel.launch.shared);
-    if (plan->applied)
+    if (plan->unit_alpha)
         gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }
 

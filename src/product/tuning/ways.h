@@ -135,7 +135,7 @@ static void gpi__fill_way_group(const gemmepi_context *context, const gpi__probl
                                 gpi__way_group *group) {
     memset(group, 0, sizeof *group);
     group->problem = *problem;
-    gpi__enumerate(context, problem, gpi__may_be_applied(problem), &group->candidates);
+    gpi__enumerate(context, problem, gpi__may_have_unit_alpha(problem), &group->candidates);
 }
 
 /* With the formula inside a kernel, and as a pass behind v: what would be chosen untuned goes first. With BATCH_INVARIANT that alone, which
@@ -145,7 +145,7 @@ static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi
     gpi__problem v = gpi__problem_of_v(problem), inside;
     gpi__formula_source source = gpi__v_as_source(problem, &v);
     int is_inside = gpi__why_not_inside(context, problem, &v) == NULL;
-    source.applied = 1;
+    source.c = 0;
     gpi__fill_way_group(context, &v, &groups[is_inside]);
     groups[is_inside].more = gpi__formula_pass_microseconds(context, &problem->formula->placed, &source);
     if (gpi__not_inside(problem))
