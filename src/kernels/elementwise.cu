@@ -25,7 +25,7 @@ template <int Tensor> struct Loaded {
 
 template <int Tensor>
 __device__ inline void load_dense(const gpi__contiguous_params &p, long long first, Loaded<Tensor> &x) {
-    if constexpr (USED<Tensor> && !REPEATS<Tensor>)
+    if constexpr (!REPEATS<Tensor>)
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
             long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;
@@ -37,24 +37,21 @@ __device__ inline void load_dense(const gpi__contiguous_params &p, long long fir
 template <int Tensor>
 __device__ inline void take_dense(const gpi__contiguous_params &p, const Loaded<Tensor> &x, int r,
                                   Acc (&v)[TENSORS][VECTOR]) {
-    if constexpr (USED<Tensor> && REPEATS<Tensor>)
+    if constexpr (REPEATS<Tensor>)
         repeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor], v);
-    else if constexpr (USED<Tensor>)
+    else
         to_values<Tensor>(x.words[r], v);
 }
 
 template <int Tensor>
 __device__ inline void store_dense(const gpi__contiguous_params &p, long long at, int valid,
                                    const Acc (&v)[TENSORS][VECTOR]) {
-    if constexpr (USED<Tensor>)
-        store_vector<Tensor>((Type<Tensor> *)p.data[Tensor] + at, valid, from_values<Tensor>(v));
+    store_vector<Tensor>((Type<Tensor> *)p.data[Tensor] + at, valid, from_values<Tensor>(v));
 }
 
-#define LOAD_DENSE(Tensor, name) \
-    Loaded<Tensor> name;         \
-    load_dense<Tensor>(p, first, name);
-#define TAKE_DENSE(Tensor, name)  take_dense<Tensor>(p, name, r, v);
-#define STORE_DENSE(Tensor, name) store_dense<Tensor>(p, at, valid, v);
+#define LOAD_DENSE(place, name, kind, ...) OF_##kind(Loaded<place> name; load_dense<place>(p, first, name);)
+#define TAKE_DENSE(place, name, kind, ...) OF_##kind(take_dense<place>(p, name, r, v);)
+#define STORE_DENSE(place, ...)            store_dense<place>(p, at, valid, v);
 
 // Blocks: count elements divided by THREADS * AT_ONCE vectors.
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -62,15 +59,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     long long first = (long long)blockIdx.x * (THREADS * AT_ONCE * VECTOR) + threadIdx.x * VECTOR;
     Scalars s = scalars_of(p.operation);
     Magnitude largest = 0;
-    GEMMEPI_EACH_INPUT(LOAD_DENSE)
+    FORMULA_INPUTS(LOAD_DENSE)
 #pragma unroll
     for (int r = 0; r < AT_ONCE; r++) {
         long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;
         Acc v[TENSORS][VECTOR];
-        GEMMEPI_EACH_INPUT(TAKE_DENSE)
+        FORMULA_INPUTS(TAKE_DENSE)
         operate_on(v, s, largest);
         int valid = left >= VECTOR ? VECTOR : (int)left;
-        GEMMEPI_EACH_OUTPUT(STORE_DENSE)
+        FORMULA_OUTPUTS(STORE_DENSE)
     }
     if (CAST_AMAX)
         store_largest_of_block<THREADS>(p.operation.amax, largest);
@@ -89,7 +86,7 @@ enum {
     ALONG_J,       // likewise along the second: the tensor is transposed
     COLUMNS        // transposed, dense and aligned along the second axis: by vectors, and exchanged
 };
-template <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 4 * Tensor & 15 : REPEATED;
+template <int Tensor> constexpr int MODE = GEMMEPI_MODES >> 4 * Tensor & 15;
 template <int Tensor> constexpr bool IS_TRANSPOSED = MODE<Tensor> == ALONG_J || MODE<Tensor> == COLUMNS;
 template <int Tensor> constexpr bool IS_EXCHANGED = MODE<Tensor> == ALONG_I || IS_TRANSPOSED<Tensor>;
 
@@ -98,10 +95,10 @@ constexpr int TILE_I = GEMMEPI_TILE, TILE_J = THREADS * PER_THREAD / TILE_I;
 constexpr int VECTORS = PER_THREAD / VECTOR; // of a thread
 static_assert(TILE_J >= 1, "the tile is larger than a block's elements");
 
-#define OR_TRANSPOSED(Tensor, name) || IS_TRANSPOSED<Tensor>
-#define OR_EXCHANGED(Tensor, name)  || IS_EXCHANGED<Tensor>
-constexpr bool TRANSPOSES = false GEMMEPI_EACH_INPUT(OR_TRANSPOSED) GEMMEPI_EACH_OUTPUT(OR_TRANSPOSED);
-constexpr bool EXCHANGES = false GEMMEPI_EACH_INPUT(OR_EXCHANGED) GEMMEPI_EACH_OUTPUT(OR_EXCHANGED);
+#define OR_TRANSPOSED(place, name, kind, ...) OF_##kind(|| IS_TRANSPOSED<place>)
+#define OR_EXCHANGED(place, name, kind, ...)  OF_##kind(|| IS_EXCHANGED<place>)
+constexpr bool TRANSPOSES = false FORMULA_INPUTS(OR_TRANSPOSED) FORMULA_OUTPUTS(OR_TRANSPOSED);
+constexpr bool EXCHANGES = false FORMULA_INPUTS(OR_EXCHANGED) FORMULA_OUTPUTS(OR_EXCHANGED);
 
 // In shared memory: rows along the first axis, an odd number of words long where columns are read or written, so that
 // they meet all banks.
@@ -170,26 +167,24 @@ template <int Mode> __device__ inline int exist(const Place &place, const Walk<M
 
 template <int Tensor>
 __device__ inline void load_tile(const gpi__strided_params &p, const Place &place, Tile<Tensor> &x) {
-    if constexpr (USED<Tensor>) {
-        typedef Walk<MODE<Tensor>> W;
-        W walk;
-        long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];
-        const Type<Tensor> *from = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;
+    typedef Walk<MODE<Tensor>> W;
+    W walk;
+    long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];
+    const Type<Tensor> *from = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;
 #pragma unroll
-        for (int step = 0; step < W::STEPS; step++) {
-            const Type<Tensor> *at = from + (W::i_of(step) * step_i + W::j_of(step) * step_j);
-            int valid = exist(place, walk, step);
-            if constexpr (W::UNIT == 1) {
-                x.elements[step] = Type<Tensor>();
-                if (valid > 0)
-                    x.elements[step] = *at;
-            } else if constexpr (MODE<Tensor> == REPEATED) {
-                x.single[step] = Type<Tensor>();
-                if (valid > 0)
-                    x.single[step] = *at;
-            } else {
-                x.words[step] = load_vector<Tensor>(at, valid);
-            }
+    for (int step = 0; step < W::STEPS; step++) {
+        const Type<Tensor> *at = from + (W::i_of(step) * step_i + W::j_of(step) * step_j);
+        int valid = exist(place, walk, step);
+        if constexpr (W::UNIT == 1) {
+            x.elements[step] = Type<Tensor>();
+            if (valid > 0)
+                x.elements[step] = *at;
+        } else if constexpr (MODE<Tensor> == REPEATED) {
+            x.single[step] = Type<Tensor>();
+            if (valid > 0)
+                x.single[step] = *at;
+        } else {
+            x.words[step] = load_vector<Tensor>(at, valid);
         }
     }
 }
@@ -247,87 +242,84 @@ template <int Tensor> __device__ inline void exchange_input(char *shared, Tile<T
 
 template <int Tensor>
 __device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {
-    if constexpr (USED<Tensor> && MODE<Tensor> == REPEATED)
+    if constexpr (MODE<Tensor> == REPEATED)
         repeat_value<Tensor>(x.single[v], values);
-    else if constexpr (USED<Tensor>)
+    else
         to_values<Tensor>(x.words[v], values);
 }
 
 template <int Tensor>
 __device__ inline void keep_tile(Tile<Tensor> &y, int v, const Acc (&values)[TENSORS][VECTOR]) {
-    if constexpr (USED<Tensor>)
-        y.words[v] = from_values<Tensor>(values);
+    y.words[v] = from_values<Tensor>(values);
 }
 
 template <int Tensor>
 __device__ inline void store_tile(const gpi__strided_params &p, const Place &place, char *shared, const Tile<Tensor> &y) {
-    if constexpr (USED<Tensor>) {
-        typedef Walk<MODE<Tensor>> W;
-        typedef Walk<ALONG_VECTORS> V;
-        constexpr int pitch = PITCH<Type<Tensor>>;
-        W walk;
-        V vectors;
-        long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];
-        Type<Tensor> *tile = (Type<Tensor> *)shared, *to = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;
-        if constexpr (IS_EXCHANGED<Tensor>) {
-            __syncthreads();
+    typedef Walk<MODE<Tensor>> W;
+    typedef Walk<ALONG_VECTORS> V;
+    constexpr int pitch = PITCH<Type<Tensor>>;
+    W walk;
+    V vectors;
+    long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];
+    Type<Tensor> *tile = (Type<Tensor> *)shared, *to = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;
+    if constexpr (IS_EXCHANGED<Tensor>) {
+        __syncthreads();
 #pragma unroll
-            for (int v = 0; v < VECTORS; v++)
-                vector_to_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)), y.words[v]);
-            __syncthreads();
-        }
+        for (int v = 0; v < VECTORS; v++)
+            vector_to_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)), y.words[v]);
+        __syncthreads();
+    }
 #pragma unroll
-        for (int step = 0; step < W::STEPS; step++) {
-            const Type<Tensor> *from = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));
-            Type<Tensor> *at = to + (W::i_of(step) * step_i + W::j_of(step) * step_j);
-            int valid = exist(place, walk, step);
-            if constexpr (MODE<Tensor> == ALONG_VECTORS) {
-                store_vector<Tensor>(at, valid, y.words[step]);
-            } else if constexpr (W::UNIT == 1) {
-                if (valid > 0)
-                    *at = *from;
-            } else {
-                Run<Type<Tensor>, VECTOR> run;
+    for (int step = 0; step < W::STEPS; step++) {
+        const Type<Tensor> *from = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));
+        Type<Tensor> *at = to + (W::i_of(step) * step_i + W::j_of(step) * step_j);
+        int valid = exist(place, walk, step);
+        if constexpr (MODE<Tensor> == ALONG_VECTORS) {
+            store_vector<Tensor>(at, valid, y.words[step]);
+        } else if constexpr (W::UNIT == 1) {
+            if (valid > 0)
+                *at = *from;
+        } else {
+            Run<Type<Tensor>, VECTOR> run;
 #pragma unroll
-                for (int k = 0; k < VECTOR; k++)
-                    run.at[k] = from[k * pitch];
-                store_vector<Tensor>(at, valid, words_of(run));
-            }
+            for (int k = 0; k < VECTOR; k++)
+                run.at[k] = from[k * pitch];
+            store_vector<Tensor>(at, valid, words_of(run));
         }
     }
 }
 
-#define TILE(Tensor, name)          Tile<Tensor> name;
-#define LOAD_TILE(Tensor, name)     load_tile(p, place, name);
-#define EXCHANGE_TILE(Tensor, name) exchange_input(shared, name);
-#define TAKE_TILE(Tensor, name)     take_tile(name, v, values);
-#define KEEP_TILE(Tensor, name)     keep_tile(name, v, values);
-#define STORE_TILE(Tensor, name)    store_tile(p, place, shared, name);
+#define TILE(place, name, kind, ...)          OF_##kind(Tile<place> name;)
+#define LOAD_TILE(place, name, kind, ...)     OF_##kind(load_tile(p, tile, name);)
+#define EXCHANGE_TILE(place, name, kind, ...) OF_##kind(exchange_input(shared, name);)
+#define TAKE_TILE(place, name, kind, ...)     OF_##kind(take_tile(name, v, values);)
+#define KEEP_TILE(place, name, ...)           keep_tile(name, v, values);
+#define STORE_TILE(place, name, ...)          store_tile(p, tile, shared, name);
 
 // Blocks: tiles of the first axis, of the second, and the other axes' indices.
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PARAMS gpi__strided_params p) {
     __shared__ alignas(16) char shared[SHARED_BYTES];
     u32 rest = blockIdx.x / p.tiles_i;
-    Place place;
-    place.i = (long long)(blockIdx.x - rest * p.tiles_i) * TILE_I;
-    place.outer = rest / p.tiles_j;
-    place.j = (long long)(rest - place.outer * p.tiles_j) * TILE_J;
-    place.extent_i = p.extent_i - place.i < TILE_I ? (int)(p.extent_i - place.i) : TILE_I;
-    place.extent_j = p.extent_j - place.j < TILE_J ? (int)(p.extent_j - place.j) : TILE_J;
+    Place tile;
+    tile.i = (long long)(blockIdx.x - rest * p.tiles_i) * TILE_I;
+    tile.outer = rest / p.tiles_j;
+    tile.j = (long long)(rest - tile.outer * p.tiles_j) * TILE_J;
+    tile.extent_i = p.extent_i - tile.i < TILE_I ? (int)(p.extent_i - tile.i) : TILE_I;
+    tile.extent_j = p.extent_j - tile.j < TILE_J ? (int)(p.extent_j - tile.j) : TILE_J;
     Scalars s = scalars_of(p.operation);
     Magnitude largest = 0;
-    GEMMEPI_EACH_INPUT(TILE)
-    GEMMEPI_EACH_OUTPUT(TILE)
-    GEMMEPI_EACH_INPUT(LOAD_TILE)
-    GEMMEPI_EACH_INPUT(EXCHANGE_TILE)
+    FORMULA_INPUTS(TILE)
+    FORMULA_OUTPUTS(TILE)
+    FORMULA_INPUTS(LOAD_TILE)
+    FORMULA_INPUTS(EXCHANGE_TILE)
 #pragma unroll
     for (int v = 0; v < VECTORS; v++) {
         Acc values[TENSORS][VECTOR];
-        GEMMEPI_EACH_INPUT(TAKE_TILE)
+        FORMULA_INPUTS(TAKE_TILE)
         operate_on(values, s, largest);
-        GEMMEPI_EACH_OUTPUT(KEEP_TILE)
+        FORMULA_OUTPUTS(KEEP_TILE)
     }
-    GEMMEPI_EACH_OUTPUT(STORE_TILE)
+    FORMULA_OUTPUTS(STORE_TILE)
     if (CAST_AMAX)
         store_largest_of_block<THREADS>(p.operation.amax, largest);
 }

@@ -12,30 +12,27 @@ enum { IN_A, IN_B, IN_W, IN_DY, OUT_Y, OUT_DA, OUT_DB, OUT_DW, TENSORS };
 enum { WEIGHT = TENSORS + 1, REST, SCALE }; // numbers of a run: of LERP without w, w and 1 - w; of CAST
 
 template <int Tensor> struct Type_of { typedef F32 type; };
-#define TYPE_OF_INPUT(place, name, kind_, members, type_, periods)                 template <> struct Type_of<place> { typedef type_ type; };
-#define TYPE_OF_OUTPUT(place, name, kind_, members, type_, reduction_, accumulates) TYPE_OF_INPUT(place, name, kind_, members, type_, 0)
-FORMULA_INPUTS(TYPE_OF_INPUT)
-FORMULA_OUTPUTS(TYPE_OF_OUTPUT)
+#define TYPE_OF(place, name, kind_, members, type_, ...) template <> struct Type_of<place> { typedef type_ type; };
+FORMULA_INPUTS(TYPE_OF)
+FORMULA_OUTPUTS(TYPE_OF)
 template <int Tensor> using Type = typename Type_of<Tensor>::type;
 
 typedef Amax_of<Type<IN_A>> Amax; // holds every value of a
 typedef decltype(magnitude(Amax())) Magnitude;
 
-#define BIT_OF_INPUT(place, name, kind_, members, type, periods)                  | 1 << place
-#define BIT_OF_OUTPUT(place, name, kind_, members, type, reduction_, accumulates) | 1 << place
-constexpr int USED_PLACES = 0 FORMULA_INPUTS(BIT_OF_INPUT) FORMULA_OUTPUTS(BIT_OF_OUTPUT);
-template <int Place> constexpr bool USED = (USED_PLACES >> Place & 1) != 0;
 constexpr bool CAST_AMAX = GEMMEPI_AMAX;
 
-#define GEMMEPI_EACH_INPUT(DO)  DO(IN_A, a) DO(IN_B, b) DO(IN_W, w) DO(IN_DY, dy)
-#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y, y) DO(OUT_DA, da) DO(OUT_DB, db) DO(OUT_DW, dw)
+// What is of tensors alone: numbers, which a formula's inputs are, too, are in Scalars.
+#define OF_FULL(...) __VA_ARGS__
+#define OF_NUMBER(...)
+#define OF_SCALAR(...)
 
 // The bytes of the largest element decide how many go into one access of 16 bytes.
-template <int Tensor> constexpr int SIZE = USED<Tensor> ? sizeof(Type<Tensor>) : 1;
-template <int X, int Y> constexpr int LARGER = X > Y ? X : Y;
-template <int Tensor> constexpr int LARGER_PAIR = LARGER<SIZE<Tensor>, SIZE<Tensor + 1>>;
-constexpr int LARGEST_SIZE =
-    LARGER<LARGER<LARGER_PAIR<IN_A>, LARGER_PAIR<IN_W>>, LARGER<LARGER_PAIR<OUT_Y>, LARGER_PAIR<OUT_DB>>>;
+#define OR_SIZE(place, name, kind, ...)     OF_##kind(| (int)sizeof(Type<place>))
+#define OR_IS_SCALE(place, name, kind, ...) || place == SCALE
+constexpr int SIZES = 0 FORMULA_INPUTS(OR_SIZE) FORMULA_OUTPUTS(OR_SIZE);
+constexpr int LARGEST_SIZE = SIZES & 8 ? 8 : SIZES & 4 ? 4 : SIZES & 2 ? 2 : 1;
+constexpr bool HAS_SCALE = false FORMULA_INPUTS(OR_IS_SCALE);
 constexpr int VECTOR = 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN; // elements
 
 // What is the same for all indices.
@@ -47,7 +44,7 @@ __device__ inline Scalars scalars_of(const gpi__operation_params &p) {
     Acc weight = (Acc)p.weight;
     if (fabs(p.weight) < 0.5 && fabs(weight) >= Acc(0.5))
         weight *= Acc(0.99999994);
-    return {(Acc)p.parameter, weight, (Acc)(1 - p.weight), USED<SCALE> ? (Acc)*p.scale : Acc(1)};
+    return {(Acc)p.parameter, weight, (Acc)(1 - p.weight), HAS_SCALE ? (Acc)*p.scale : Acc(1)};
 }
 template <int Place> __device__ inline Acc value_of(const Acc (&v)[TENSORS], const Scalars &s) {
     if constexpr (Place < TENSORS)
@@ -56,8 +53,8 @@ template <int Place> __device__ inline Acc value_of(const Acc (&v)[TENSORS], con
         return Place == WEIGHT ? s.weight : Place == REST ? s.rest : s.scale;
 }
 
-#define TAKE_VALUE(place, name, kind_, members, type, periods)                 in.name[0] = value_of<place>(v, s);
-#define KEEP_VALUE(place, name, kind_, members, type, reduction_, accumulates) v[place] = out.name[0];
+#define TAKE_VALUE(place, name, ...) in.name[0] = value_of<place>(v, s);
+#define KEEP_VALUE(place, name, ...) v[place] = out.name[0];
 
 // v holds the inputs of one index, and receives the outputs.
 __device__ inline void compute(Acc (&v)[TENSORS], const Scalars &s) {

@@ -27,43 +27,39 @@ template <int Tensor> struct Line {
 };
 template <int Tensor> __device__ inline Line<Tensor> load_line(const gpi__sum_params &p, long long at, int valid) {
     Line<Tensor> line = {};
-    if constexpr (USED<Tensor>) {
-        const Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;
-        if constexpr (REPEATS<Tensor> || WIDE == 1) {
-            Run<Type<Tensor>, WIDE> run = {};
-            if (valid > 0)
-                run.at[0] = *from;
-            line.words = words_of(run);
-        } else if (valid >= WIDE) {
-            line.words = *reinterpret_cast<const Words<Type<Tensor>, WIDE> *>(from);
-        } else {
-            line.words = words_of(read_elements<WIDE>(from, valid));
-        }
+    const Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;
+    if constexpr (REPEATS<Tensor> || WIDE == 1) {
+        Run<Type<Tensor>, WIDE> run = {};
+        if (valid > 0)
+            run.at[0] = *from;
+        line.words = words_of(run);
+    } else if (valid >= WIDE) {
+        line.words = *reinterpret_cast<const Words<Type<Tensor>, WIDE> *>(from);
+    } else {
+        line.words = words_of(read_elements<WIDE>(from, valid));
     }
     return line;
 }
 
-#define LINE(Tensor, name) Line<Tensor> name;
+#define LINE(place, name, kind, ...) OF_##kind(Line<place> name;)
 struct Lines {
-    GEMMEPI_EACH_INPUT(LINE)
+    FORMULA_INPUTS(LINE)
 };
 
 template <int Tensor> __device__ inline void take_line(const Line<Tensor> &line, Acc (&v)[TENSORS][WIDE]) {
-    if constexpr (USED<Tensor>) {
-        words_to_acc(line.words, v[Tensor]);
-        if (REPEATS<Tensor>)
+    words_to_acc(line.words, v[Tensor]);
+    if (REPEATS<Tensor>)
 #pragma unroll
-            for (int i = 1; i < WIDE; i++)
-                v[Tensor][i] = v[Tensor][0];
-    }
+        for (int i = 1; i < WIDE; i++)
+            v[Tensor][i] = v[Tensor][0];
 }
 
-#define TAKE_LINE(Tensor, name) take_line(lines.name, v);
+#define TAKE_LINE(place, name, kind, ...) OF_##kind(take_line(lines.name, v);)
 
 // What is to be added, for each of the elements; 0 for those that do not exist.
 __device__ inline void values_of(const Lines &lines, const Scalars &s, int valid, Acc (&sums)[WIDE]) {
     Acc v[TENSORS][WIDE];
-    GEMMEPI_EACH_INPUT(TAKE_LINE)
+    FORMULA_INPUTS(TAKE_LINE)
 #pragma unroll
     for (int i = 0; i < WIDE; i++) {
         Acc one[TENSORS];
@@ -84,9 +80,7 @@ __device__ inline Index operator+(const Index &x, const Index &y) {
     return {x.at[0] + y.at[0], x.at[1] + y.at[1], x.at[2] + y.at[2], x.at[3] + y.at[3]};
 }
 
-#define ADD_OFFSET(Tensor, name) \
-    if (USED<Tensor>)            \
-        result.at[Tensor] += at * axes.stride[Tensor][d];
+#define ADD_OFFSET(place, name, kind, ...) OF_##kind(result.at[place] += at * axes.stride[place][d];)
 
 // Offsets of one index; with `lines` the innermost axis counts in lines, of which `first` receives the first element.
 __device__ inline Index index_of(const gpi__axes &axes, long long index, bool lines, long long &first) {
@@ -103,25 +97,23 @@ __device__ inline Index index_of(const gpi__axes &axes, long long index, bool li
             at *= WIDE;
             first = at;
         }
-        GEMMEPI_EACH_INPUT(ADD_OFFSET)
+        FORMULA_INPUTS(ADD_OFFSET)
         index = rest;
     }
     return result;
 }
 
-#define LOAD_LINE(Tensor, name) load_line<Tensor>(p, index.at[Tensor], valid),
+#define LOAD_LINE(place, name, kind, ...) OF_##kind(load_line<place>(p, index.at[place], valid), )
 __device__ inline Lines load_lines(const gpi__sum_params &p, const Index &index, int valid) {
-    return {GEMMEPI_EACH_INPUT(LOAD_LINE)};
+    return {FORMULA_INPUTS(LOAD_LINE)};
 }
 
-#define ADD_STEPS(Tensor, name) \
-    if (USED<Tensor>)           \
-        result.at[Tensor] = count * p.summed.stride[Tensor][0];
+#define ADD_STEPS(place, name, kind, ...) OF_##kind(result.at[place] = count * p.summed.stride[place][0];)
 
 // `count` steps along the only axis that is added up.
 __device__ inline Index steps_of(const gpi__sum_params &p, long long count) {
     Index result = {};
-    GEMMEPI_EACH_INPUT(ADD_STEPS)
+    FORMULA_INPUTS(ADD_STEPS)
     return result;
 }
 
