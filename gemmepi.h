@@ -10414,12 +10414,11 @@ typedef struct gpi__sm80_params {
   GPI__PLACES
 } gpi__sm80_params;
 
-#define GPI__FORMULA_PLACES 33 /* operands by their place, and D */
+#define GPI__FORMULA_VALUE  33 /* the place of v, behind those of operands and D; C's is the next */
+#define GPI__FORMULA_PLACES 35
 
-/* formula_pass.cu: a formula over a finished product, or any matrix. rows and units, see there. */
+/* formula_pass.cu: a formula over tensors. rows and units, see there. */
 typedef struct gpi__formula_pass_params {
-  gpi__kernel_matrix value, c;
-  gpi__kernel_scale scale_a, scale_b, scale_c;
   const double *device_beta;
   double beta; /* where no device_beta is given */
   long long rows, units, columns, depth;
@@ -10465,7 +10464,7 @@ typedef struct gpi__formula_reduction {
 } gpi__formula_reduction;
 
 typedef struct gpi__formula_reduce_params {
-  gpi__formula_reduction reductions[GPI__FORMULA_PLACES - 1];
+  gpi__formula_reduction reductions[GPI__FORMULA_VALUE - 1];
 } gpi__formula_reduce_params;
 
 /* The tensors of an element-wise operation, in the order of operations.cuh, which has no y_transposed. */
@@ -17624,9 +17623,9 @@ static const gpi__source gpi__sources[] = {
 "unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__epilogue_params epilogue;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\n"
 "typedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long results,terms;\nlong long parts;\nlong long part_terms;\ngpi__kernel_groups groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_OF_NETWORK\nint outputs,begins[32];\nvoid*output[32];\n#endif\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\n"
 "gpi__epilogue_params epilogue;\nunsigned tiles;\n",
-"unsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_PLACES 33\n\n\ntypedef struct gpi__formula_pass_params{\ngpi__kernel_matrix value,c;\ngpi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\n"
-"long long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_PLACES-1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\n"
-"typedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\n"
+"unsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_VALUE 33\n#define GPI__FORMULA_PLACES 35\n\n\ntypedef struct gpi__formula_pass_params{\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\n"
+"gpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_VALUE -1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\n"
+"void*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\n"
 "long long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\n#endif\n"}},
 {"pass.cu",
 {
@@ -17754,27 +17753,24 @@ static const gpi__source gpi__sources[] = {
 #ifndef GEMMEPI_NO_FORMULA
 {"formula_pass.cu",
 {
-"#line 1 \"src/kernels/formula_pass.cu\"\n#line 18\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\n#ifndef GEMMEPI_FOUND\n#define GEMMEPI_FOUND 0\n#endif\nenum{AT_ONCE=1,AMAX_ALONE,BY_AMAX};\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT factor,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.factor=1;\nvalue.beta=GEMMEPI_ADDS_C&&p.uses_c?from_acc<T>(p.device_beta? *p.device_beta:p.beta):T(0);\nvalue.takes_c=GEMMEPI_ADDS_C&&p.uses_c&&value.beta!=0;\nif constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\n"
-"value.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\nif constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.factor=times(value.factor,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.factor=times(value.factor,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gpi__kernel_matrix&matrix,long long units,const Place&place,T(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\nconst Type*item=line_from<Type>(matrix.data,place.item*matrix.stride);\n"
-"load_run<FORMULA_VALUE,false,false>(line_from<Type>(item,place.row*matrix.ld),0,1,units,place,words);\nUNROLL\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gpi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.factor;\nif(GEMMEPI_HAS_VALUE)\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,p.units,place,v);\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\nfactor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\n"
-"else if(GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(GEMMEPI_ADDS_C&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,p.units,place,other);\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\n#if GEMMEPI_FOUND\nconstexpr bool OF_WHOLE_ROWS=GEMMEPI_FOUND_MODE==SCALE_OUTER;\n\nDEVICE long long found_at(const gpi__formula_pass_params&p,const Place&place,long long column){\nreturn place.item*p.places[RESULT].scale_stride +(OF_WHOLE_ROWS?0:column/SCALE_STEPS*p.rows)+place.row;\n}\n\n\ntemplate<int Members>DEVICE u32 largest_of_lanes(const Place&place,const float(&row)[Members][UNITS],u32 lanes){\nu32 largest=0;\nUNROLL\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nfor(u32 step=lanes/2;step>0;step/=2)\nlargest=max(largest,__shfl_xor_sync(0xffffffff,largest,(int)step));\nreturn largest;\n}\n\n\n\n"
-"template<class Type,int Members>\nDEVICE void find_scales(const gpi__formula_pass_params&p,const Place&place,float(&row)[Members][UNITS]){\n",
-"float*scales=(float*)p.places[RESULT].scale,scale=1;\nu32*amax=(u32*)p.places[RESULT].amax,lanes=SCALE_STEPS/UNITS;\nif(GEMMEPI_FOUND==AT_ONCE){\nlanes=lanes<blockDim.x?lanes:blockDim.x;\nscale=scale_of_amax<Type>(largest_of_lanes(place,row,lanes));\nif(threadIdx.x%lanes==0&&place.valid)\nscales[found_at(p,place,place.unit)]=scale;\n}else if(GEMMEPI_FOUND==AMAX_ALONE&&OF_WHOLE_ROWS){\nu32 largest=largest_of_lanes(place,row,blockDim.x<32?blockDim.x:32);\nif(threadIdx.x%32==0&&place.valid)\nraise_to(amax+found_at(p,place,0),largest);\n}else if(OF_WHOLE_ROWS&&place.valid){\nscale=scale_of_amax<Type>(amax[found_at(p,place,0)]);\nif(place.unit==0)\nscales[found_at(p,place,0)]=scale;\n}\nfloat factor=factor_of_scale(scale);\nUNROLL\nfor(int j=0;j<Members*UNITS;j++){\nfloat&x=row[j/UNITS][j%UNITS];\nlong long column=column_of<Members>(p.units,place.unit+j%UNITS,j/UNITS),at=found_at(p,place,column);\nif(GEMMEPI_FOUND==AT_ONCE||OF_WHOLE_ROWS){\nx*=factor;\n"
-"}else if(j%UNITS<place.valid&&GEMMEPI_FOUND==AMAX_ALONE){\nraise_to(amax+at,magnitude(x));\n}else if(j%UNITS<place.valid){\nscale=scale_of_amax<Type>(amax[at]);\nx*=factor_of_scale(scale);\nif(column%SCALE_STEPS==0)\nscales[at]=scale;\n}\n}\n}\n#endif\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\nUNROLL\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\n#if GEMMEPI_FOUND\nif constexpr(Number==RESULT)\n"
-"find_scales<Type>(p,place,row);\n#endif\nif(place.valid&&GEMMEPI_FOUND!=AMAX_ALONE)\nstore_units<Members,IS_STEPPED<Number>>((Type*)to.data+item_start<Number>(p,place)+place.row*to.ld,column_step<Number>(place),\np.units,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gpi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\nUNROLL\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\nUNROLL\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n"
-"__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_groups{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nu32 lanes=(u32)to.column_period/UNITS;\nUNROLL\nfor(int member=0;member<Members;member++){\nState state=State::empty();\nlong long columns[UNITS]={};\nstate.add_run(row[member],columns,place.valid);\njoin_lanes(state,lanes);\nif(threadIdx.x%lanes==0&&place.valid)\n"
-"((State*)to.data)[(place.item*p.rows+place.row)*to.ld+\n",
-"through(column_of<Members>(p.units,place.unit,member),to.column_period)]=state;\n}\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&,const Place&place,u32){\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\nState(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\n"
-"State*to=(State*)p.places[Number].data+row_tile*p.units*Members;\nUNROLL\nfor(int member=0;member<Members;member++){\n__syncthreads();\nUNROLL\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nUNROLL\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\nUNROLL\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n"
-"__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::BLOCKED)\nreturn Of_groups<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n"
-"#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n\n\ntemplate<int Members>\n"
-"DEVICE void draw(const gpi__formula_pass_params&p,const Place&place,I64 seed,I64 i,float(&x)[Members][UNITS]){\nUNROLL\nfor(int j=0;j<Members*UNITS;j++){\nlong long column=column_of<FORMULA_MEMBERS>(p.units,place.unit+j%UNITS,j/UNITS);\nif(FORMULA_EXCHANGED){\n",
-"x[j/UNITS][j%UNITS]=formula_uniform(seed,i,place.row,column,place.item);\n}else if(FORMULA_MEMBERS>1){\nx[j/UNITS][j%UNITS]=formula_uniform(seed,i,column,place.row,place.item);\n}else if(j%4==0){\nRandom_words words=random_words(seed,i,column,place.row,place.item);\nUNROLL\nfor(int k=0;k<4;k++)\nx[j/UNITS][j%UNITS+k]=random_number(words.at[k]);\n}\n}\n}\n#define DRAWN(name, members, seed, number) float name[members][UNITS];\n#define DRAW(name, members, seed, number) draw(p, place, seed, number, drawn.name);\n#define TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++)\\\nin.name[member]=drawn.name[member][i];\nstruct Drawn{\nFORMULA_UNIFORMS(DRAWN)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define TAKE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(p, place);\n"
-"#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE T scale_of_result(const gpi__formula_pass_params&p,const Place&place){\nif constexpr((GEMMEPI_SCALED>>RESULT&1)!=0)\nreturn(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\nelse\nreturn 1;\n}\n\nDEVICE void compute(const gpi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\nDrawn drawn;\n(void)drawn;\nUNROLL\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\nFORMULA_TABLES(TAKE_TABLE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\n"
-"in.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n#if FORMULA_WAVES\nin.is_near=false;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_of_result(p,place);\n#endif\nif(i==0){\nFORMULA_UNIFORMS(DRAW)\n}\nFORMULA_UNIFORMS(TAKE_DRAWN)\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n"
-"#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n"
-"__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\n",
-"Value value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+"#line 1 \"src/kernels/formula_pass.cu\"\n#line 17\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\n#ifndef GEMMEPI_FOUND\n#define GEMMEPI_FOUND 0\n#endif\nenum{AT_ONCE=1,AMAX_ALONE,BY_AMAX};\n\nconstexpr int THREADS=256,RESULT=32,VALUE=GPI__FORMULA_VALUE,ADDEND=VALUE +1;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\n\n\n\n#if GEMMEPI_FOUND\nconstexpr bool OF_WHOLE_ROWS=GEMMEPI_FOUND_MODE==SCALE_OUTER;\n\nDEVICE long long found_at(const gpi__formula_pass_params&p,const Place&place,long long column){\nreturn place.item*p.places[RESULT].scale_stride +(OF_WHOLE_ROWS?0:column/SCALE_STEPS*p.rows)+place.row;\n}\n\n\ntemplate<int Members>DEVICE u32 largest_of_lanes(const Place&place,const float(&row)[Members][UNITS],u32 lanes){\nu32 largest=0;\nUNROLL\nfor(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\n"
+"for(u32 step=lanes/2;step>0;step/=2)\nlargest=max(largest,__shfl_xor_sync(0xffffffff,largest,(int)step));\nreturn largest;\n}\n\n\n\ntemplate<class Type,int Members>\nDEVICE void find_scales(const gpi__formula_pass_params&p,const Place&place,float(&row)[Members][UNITS]){\nfloat*scales=(float*)p.places[RESULT].scale,scale=1;\nu32*amax=(u32*)p.places[RESULT].amax,lanes=SCALE_STEPS/UNITS;\nif(GEMMEPI_FOUND==AT_ONCE){\nlanes=lanes<blockDim.x?lanes:blockDim.x;\nscale=scale_of_amax<Type>(largest_of_lanes(place,row,lanes));\nif(threadIdx.x%lanes==0&&place.valid)\nscales[found_at(p,place,place.unit)]=scale;\n}else if(GEMMEPI_FOUND==AMAX_ALONE&&OF_WHOLE_ROWS){\nu32 largest=largest_of_lanes(place,row,blockDim.x<32?blockDim.x:32);\nif(threadIdx.x%32==0&&place.valid)\nraise_to(amax+found_at(p,place,0),largest);\n}else if(OF_WHOLE_ROWS&&place.valid){\nscale=scale_of_amax<Type>(amax[found_at(p,place,0)]);\nif(place.unit==0)\nscales[found_at(p,place,0)]=scale;\n}\n"
+"float factor=factor_of_scale(scale);\nUNROLL\nfor(int j=0;j<Members*UNITS;j++){\nfloat&x=row[j/UNITS][j%UNITS];\nlong long column=column_of<Members>(p.units,place.unit+j%UNITS,j/UNITS),at=found_at(p,place,column);\nif(GEMMEPI_FOUND==AT_ONCE||OF_WHOLE_ROWS){\nx*=factor;\n}else if(j%UNITS<place.valid&&GEMMEPI_FOUND==AMAX_ALONE){\nraise_to(amax+at,magnitude(x));\n}else if(j%UNITS<place.valid){\nscale=scale_of_amax<Type>(amax[at]);\nx*=factor_of_scale(scale);\nif(column%SCALE_STEPS==0)\nscales[at]=scale;\n}\n}\n}\n#endif\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\nUNROLL\nfor(int member=0;member<Members;member++)\n"
+"keep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\n#if GEMMEPI_FOUND\nif constexpr(Number==RESULT)\nfind_scales<Type>(p,place,row);\n#endif\nif(place.valid&&GEMMEPI_FOUND!=AMAX_ALONE)\nstore_units<Members,IS_STEPPED<Number>>((Type*)to.data+item_start<Number>(p,place)+place.row*to.ld,column_step<Number>(place),\np.units,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gpi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\nUNROLL\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\nUNROLL\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\n"
+"state.add_run(row[member],columns,place.valid);\n}\n}\n\n\n",
+"template<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_groups{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nu32 lanes=(u32)to.column_period/UNITS;\nUNROLL\nfor(int member=0;member<Members;member++){\n"
+"State state=State::empty();\nlong long columns[UNITS]={};\nstate.add_run(row[member],columns,place.valid);\njoin_lanes(state,lanes);\nif(threadIdx.x%lanes==0&&place.valid)\n((State*)to.data)[(place.item*p.rows+place.row)*to.ld+\nthrough(column_of<Members>(p.units,place.unit,member),to.column_period)]=state;\n}\n}\n__device__ void finish(const gpi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&,const Place&place,u32){\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n"
+"__device__ void finish(const gpi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\nState(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\nUNROLL\nfor(int member=0;member<Members;member++){\n__syncthreads();\nUNROLL\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nUNROLL\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\nUNROLL\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n"
+"__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::BLOCKED)\nreturn Of_groups<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\n"
+"return Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n",
+"}\n\n\n\n#if FORMULA_VALUE\n#define INPUTS(X) FORMULA_INPUTS(X) X(VALUE, v, FULL, FORMULA_VALUE, GEMMEPI_VALUE_TYPE, 0)\n#else\n#define INPUTS(X) FORMULA_INPUTS(X)\n#endif\n#if GEMMEPI_ADDS_C\n#define ADDENDS(X) X(ADDEND, c, FULL, FORMULA_VALUE, GEMMEPI_C_TYPE, 0)\n#else\n#define ADDENDS(X)\n#endif\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nINPUTS(INPUT)ADDENDS(INPUT)\n};\nstruct Values{\nINPUTS(VALUES)ADDENDS(VALUES)\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n"
+"#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n\n\ntemplate<int Members>\nDEVICE void draw(const gpi__formula_pass_params&p,const Place&place,I64 seed,I64 i,float(&x)[Members][UNITS]){\nUNROLL\nfor(int j=0;j<Members*UNITS;j++){\nlong long column=column_of<FORMULA_MEMBERS>(p.units,place.unit+j%UNITS,j/UNITS);\nif(FORMULA_EXCHANGED){\nx[j/UNITS][j%UNITS]=formula_uniform(seed,i,place.row,column,place.item);\n}else if(FORMULA_MEMBERS>1){\nx[j/UNITS][j%UNITS]=formula_uniform(seed,i,column,place.row,place.item);\n}else if(j%4==0){\nRandom_words words=random_words(seed,i,column,place.row,place.item);\nUNROLL\nfor(int k=0;k<4;k++)\nx[j/UNITS][j%UNITS+k]=random_number(words.at[k]);\n}\n}\n}\n#define DRAWN(name, members, seed, number) float name[members][UNITS];\n#define DRAW(name, members, seed, number) draw(p, place, seed, number, drawn.name);\n"
+"#define TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++)\\\nin.name[member]=drawn.name[member][i];\nstruct Drawn{\nFORMULA_UNIFORMS(DRAWN)\n};\n\n#if GEMMEPI_ADDS_C\nDEVICE void add_c(T beta,Values&values){\nUNROLL\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=values.v[i/UNITS][i%UNITS],more=times(beta,values.c[i/UNITS][i%UNITS]);\nif constexpr(IS_INT)\nx=(T)((u32)x+(u32)more);\nelse\nx+=more;\n}\n}\n#endif\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define TAKE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(p, place);\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\n"
+"DEVICE T scale_of_result(const gpi__formula_pass_params&p,const Place&place){\nif constexpr((GEMMEPI_SCALED>>RESULT&1)!=0)\nreturn(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\nelse\nreturn 1;\n}\n\nDEVICE void compute(const gpi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\nDrawn drawn;\n(void)drawn;\nUNROLL\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nINPUTS(TAKE_UNIT)\nFORMULA_TABLES(TAKE_TABLE)\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n"
+"#if FORMULA_WAVES\nin.is_near=false;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_of_result(p,place);\n#endif\nif(i==0){\n",
+"FORMULA_UNIFORMS(DRAW)\n}\nFORMULA_UNIFORMS(TAKE_DRAWN)\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\n"
+"u32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nINPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if GEMMEPI_ADDS_C\nT beta=params.uses_c?from_acc<T>(params.device_beta? *params.device_beta:params.beta):T(0);\nif(beta!=0){\nADDENDS(BEGIN_INPUT)\n}\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nINPUTS(LOAD_INPUT)\nINPUTS(TAKE_INPUT)\n"
+"#if GEMMEPI_ADDS_C\nif(beta!=0){\nADDENDS(LOAD_INPUT)\nADDENDS(TAKE_INPUT)\nadd_c(beta,values);\n}\n#endif\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
 "#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256,AT_ONCE=4;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gpi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\n"
@@ -17791,10 +17787,10 @@ static const gpi__source gpi__sources[] = {
 "DEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\nUNROLL\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\nUNROLL\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\nstore_words(line +column_of_piece<Members>(units,place.unit,piece),words_of(run));\ncontinue;\n}\nUNROLL\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\n"
 "template<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\nreturn to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nconst Type*data=line_from<Type>(operand.data,item_start<Number>(p,place));\nif(Kind==kind::FULL)\ndata=line_from<Type>(data,(Periods&1?within(place.row,operand.row_period):place.row)*operand.ld);\nreturn{data,place.valid?operand.column_period:0,Kind==kind::PER_ROW?operand.ld:column_step<Number>(place),\n(GEMMEPI_SCALED>>Number&1)!=0? *operand.scale:1};\n}\n\n\ntemplate<int Members,bool In_one_block,class Type>\nDEVICE void load_blocks(const Type*line,long long block,long long step,long long units,const Place&place,\nRead<Type>(&to)[Members][UNITS]){\n"
 "constexpr bool is_one=In_one_block&&(Members==1||(ALIGNED&& !ALTERNATES));\nUNROLL\nfor(int member=0;member<Members;member++)\nUNROLL\nfor(int i=0;i<UNITS;i++)\nif(is_one&&i>0)\nto[member][i]=to[member][0];\nelse\nto[member][i]=i<place.valid?read_as(element_of(line,through(column_of<Members>(units,place.unit+i,member),block)*step))\n:Read<Type>(0);\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\nUNROLL\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\nUNROLL\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\ntemplate<bool Exists,class X>struct Held{\ntypedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n"
-"template<int Members,class Type>struct Elements{\nRead<Type>at[Members][UNITS];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,IN_BLOCKS=Kind==kind::BLOCKED&&(Periods&2)!=0;\nstatic constexpr bool IS_FULL=Kind==kind::FULL||(Kind==kind::BLOCKED&& !IN_BLOCKS),HAS_COLUMNS=IS_FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<IN_BLOCKS,Elements<Members,Type>>::type elements;\ntypename Held<!HAS_COLUMNS&& !IN_BLOCKS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>(line_from<Type>(line_from<Type>(operand.data,item_start<Number>(p,place)),row*operand.ld),\n"
-"operand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\n",
-"if constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row= !(Periods&1)?place.row:Kind==kind::BLOCKED?through(place.row,operand.row_period):within(place.row,operand.row_period);\nif constexpr(IS_FULL)\nload_line(p,place,row);\nif constexpr(IN_BLOCKS)\nload_blocks<Members,(Periods&4)!=0>(line_from<Type>(line_from<Type>(operand.data,item_start<Number>(p,place)),row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,elements.at);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n"
-"__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\nUNROLL\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nif constexpr(IN_BLOCKS)\nx[i/UNITS][i%UNITS]=scaled(elements.at[i/UNITS][i%UNITS]);\nelse\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
+"template<int Members,class Type>struct Elements{\nRead<Type>at[Members][UNITS];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,ROWS_SCALED=Number==GPI__FORMULA_VALUE&&GEMMEPI_VALUE_SCALE==SCALE_OUTER;\nstatic constexpr bool IN_BLOCKS=Kind==kind::BLOCKED&&(Periods&2)!=0;\nstatic constexpr bool IS_FULL=Kind==kind::FULL||(Kind==kind::BLOCKED&& !IN_BLOCKS),HAS_COLUMNS=IS_FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<IN_BLOCKS,Elements<Members,Type>>::type elements;\ntypename Held<!HAS_COLUMNS&& !IN_BLOCKS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\n"
+"load_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>(line_from<Type>(line_from<Type>(operand.data,item_start<Number>(p,place)),row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n",
+"__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED&& !ROWS_SCALED)\nfactor=operand.scale[place.item*operand.scale_stride];\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row= !(Periods&1)?place.row:Kind==kind::BLOCKED?through(place.row,operand.row_period):within(place.row,operand.row_period);\nif constexpr(IS_FULL)\nload_line(p,place,row);\nif constexpr(ROWS_SCALED)\nfactor=place.valid?operand.scale[place.item*operand.scale_stride +row]:0;\nif constexpr(IN_BLOCKS)\n"
+"load_blocks<Members,(Periods&4)!=0>(line_from<Type>(line_from<Type>(operand.data,item_start<Number>(p,place)),row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,elements.at);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\nUNROLL\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nif constexpr(IN_BLOCKS)\nx[i/UNITS][i%UNITS]=scaled(elements.at[i/UNITS][i%UNITS]);\nelse\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 #endif
 #ifndef GEMMEPI_NO_FP8
 {"found_scales.cu",
@@ -21793,16 +21789,16 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #define GPI__FORMULA_FEW_STEPS  4 /* rows that a thread takes */
 #define GPI__FORMULA_MOST_STEPS 16 /* with reductions over rows, so that fewer states are left */
 
-/* Where v comes from. In elements of its type. */
+/* In elements. */
+typedef struct gpi__formula_matrix {
+  int dtype; /* 0: there is none */
+  int scale; /* the mode: NONE, TENSOR or, of its rows, which v alone may have, OUTER */
+  int64_t ld, batch_stride, scale_stride;
+} gpi__formula_matrix;
+
+/* What a formula has beside its operands. */
 typedef struct gpi__formula_source {
-  int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
-  int64_t ld, batch_stride;
-  int c; /* C's dtype;  0: none is added */
-  int64_t c_ld, c_stride;
-  int c_scale; /* 1: C has a scale */
-  int64_t c_scale_stride;
-  int scale_a, scale_b; /* modes of scales that v is yet to be multiplied by: NONE, TENSOR or OUTER */
-  int64_t scale_a_stride, scale_b_stride;
+  gpi__formula_matrix matrices[2]; /* v, and C, of which beta times as much is added to v */
   int invariant; /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
   int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
   int found; /* E4M3 or E5M2: D is stored so, by scales that are found. 0: it is stored as the formula says */
@@ -21813,15 +21809,15 @@ typedef struct gpi__formula_source {
 
 /* What a run of it is given. */
 typedef struct gpi__formula_run {
-  const void *value, *c;
-  double beta;
-  const double *device_beta; /* instead, where not NULL */
-  int uses_c;
   void *const *operands; /* by place, D at RESULT; of a NUMBER: to a double on the host */
   const float *const *scales; /* by place, or NULL */
   void *const *
     amax; /* by place, or NULL; set to 0 here; D's also where the pass has a finder, a number for each scale */
-  const float *scale_a, *scale_b, *scale_c;
+  void *matrices[2]; /* v and C */
+  const float *matrix_scales[2];
+  double beta;
+  const double *device_beta; /* instead, where not NULL */
+  int uses_c;
   void *states; /* workspace of pass.state_bytes */
 } gpi__formula_run;
 
@@ -22005,13 +22001,13 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
     if (operand->column_period % run || !gpi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
       return 0;
   }
-  line.ld = placed->rows > 1 ? source->ld : 0;
-  line.stride = several * source->batch_stride;
-  if (f->reads_value && source->dtype && !gpi__formula_line_is_aligned(source, source->dtype, run, &line))
-    return 0;
-  line.ld = placed->rows > 1 ? source->c_ld : 0;
-  line.stride = several * source->c_stride;
-  return !f->reads_value || !source->c || gpi__formula_line_is_aligned(source, source->c, run, &line);
+  for (i = 0; i < 2; i++) {
+    line.ld = placed->rows > 1 ? source->matrices[i].ld : 0;
+    line.stride = several * source->matrices[i].batch_stride;
+    if (source->matrices[i].dtype && !gpi__formula_line_is_aligned(source, source->matrices[i].dtype, run, &line))
+      return 0;
+  }
+  return 1;
 }
 /* The CUDA text ahead of a formula's kernels. */
 
@@ -22020,25 +22016,17 @@ static const char *gpi__formula_type(int dtype, int otherwise) {
 }
 
 /* Bits of the places that have a scale or an amax. */
-static void gpi__append_masks(gpi__text *text, const gpi__placed_formula *placed) {
+static void gpi__append_masks(gpi__text *text, const gpi__placed_formula *placed, const gpi__formula_source *source) {
   uint64_t scaled = 0, amax = 0;
   int i;
+  for (i = 0; i < 2; i++)
+    scaled |= (uint64_t)(source->matrices[i].scale != 0) << (GPI__FORMULA_VALUE + i);
   for (i = 0; i <= GPI__RESULT; i++) {
     scaled |= (uint64_t)(placed->operands[i].scale && placed->formula->operands[i].used) << i;
     amax |= (uint64_t)(placed->operands[i].amax && placed->formula->operands[i].used) << i;
   }
   gpi__append(text, "#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
     (unsigned long long)scaled, (unsigned long long)amax);
-}
-
-static void gpi__append_source_defines(gpi__text *text, const gpi__formula *formula, const gpi__formula_source *source) {
-  int reads = formula->reads_value;
-  gpi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_HAS_VALUE %d\n",
-    gpi__formula_type(source->dtype, formula->accumulator), reads && source->dtype != 0);
-  gpi__append(text, "#define GEMMEPI_ADDS_C %d\n", reads && source->c);
-  gpi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_SCALE_C %d\n",
-    gpi__formula_type(source->c, formula->accumulator), source->c_scale != 0);
-  gpi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a, source->scale_b);
 }
 
 /* All that stands before formula_pass.cu. finding: how it finds D's scales, or 0 */
@@ -22059,11 +22047,14 @@ static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formul
       "#include \"found_scale.cuh\"\n", finding, source->found_mode, source->found_power);
   if (source->invariant)
     gpi__append(text, GPI__AS_WRITTEN);
-  gpi__append_source_defines(text, f, source);
+  gpi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_VALUE_SCALE %d\n",
+    gpi__formula_type(source->matrices[0].dtype, f->accumulator), source->matrices[0].scale);
+  gpi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_ADDS_C %d\n",
+    gpi__formula_type(source->matrices[1].dtype, f->accumulator), source->matrices[1].dtype != 0);
   gpi__append(text, "#define GEMMEPI_STRIDED %d\n#define GEMMEPI_ITEM_AXES %d\n#define GEMMEPI_STEPPED 0x%llxull\n",
     gpi__is_strided(placed), placed->strides && placed->strides->axes > 1 ? (int)placed->strides->axes : 1,
     (unsigned long long)gpi__stepped_places(placed));
-  gpi__append_masks(text, placed);
+  gpi__append_masks(text, placed, source);
   gpi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
     "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n"
     "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", gpi__formula_type(f->d, f->accumulator));
@@ -22090,8 +22081,8 @@ static void gpi__formula_reduce_prologue(gpi__text *text, const gpi__placed_form
   gpi__append(text, "\n#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
     (unsigned long long)scaled, (unsigned long long)amax);
 }
-/* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
- where the formula has reductions. */
+/* A formula over tensors, of which v is one if it is read: kernels/formula_pass.cu, and formula_reduce.cu behind it where the formula has
+ reductions. */
 
 static void gpi__place_operand(const gpi__placed_formula *placed, int i, gpi__formula_pass *pass) {
   const gpi__formula_operand *o = &placed->formula->operands[i];
@@ -22114,13 +22105,13 @@ static void gpi__place_operand(const gpi__placed_formula *placed, int i, gpi__fo
 
 static void gpi__place_source(const gpi__placed_formula *placed, const gpi__formula_source *source,
   gpi__formula_pass_params *params) {
-  params->value.ld = source->ld;
-  params->value.stride = source->batch_stride;
-  params->c.ld = source->c_ld;
-  params->c.stride = source->c_stride;
-  params->scale_a.stride = source->scale_a_stride;
-  params->scale_b.stride = source->scale_b_stride;
-  params->scale_c.stride = source->c_scale_stride;
+  int i;
+  for (i = 0; i < 2; i++) {
+    gpi__formula_place *place = &params->places[GPI__FORMULA_VALUE + i];
+    place->ld = source->matrices[i].ld;
+    place->stride = source->matrices[i].batch_stride;
+    place->scale_stride = source->matrices[i].scale_stride;
+  }
   params->rows = placed->rows;
   params->units = gpi__formula_units(placed);
   params->columns = gpi__formula_columns(placed);
@@ -22298,15 +22289,12 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
 }
 
 static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__formula_source *source) {
-  const gpi__formula *f = placed->formula;
   double v = (double)placed->rows * (double)placed->columns * (double)placed->items, bytes = 0;
   int i;
   for (i = 0; i <= GPI__RESULT; i++)
     bytes += gpi__formula_operand_bytes(placed, i);
-  if (f->reads_value)
-    bytes += v * gpi__bits_of(source->dtype) / 8;
-  if (f->reads_value && source->c)
-    bytes += v * gpi__bits_of(source->c) / 8;
+  for (i = 0; i < 2; i++)
+    bytes += v * gpi__bits_of(source->matrices[i].dtype) / 8;
   return bytes;
 }
 
@@ -22443,11 +22431,11 @@ static void gpi__point_operand(const gpi__formula_run *run, const gpi__formula_p
 }
 
 static void gpi__point_source(const gpi__formula_run *run, gpi__formula_pass_params *params) {
-  memcpy(&params->value.data, &run->value, sizeof(void *));
-  memcpy(&params->c.data, &run->c, sizeof(void *));
-  params->scale_a.data = run->scale_a;
-  params->scale_b.data = run->scale_b;
-  params->scale_c.data = run->scale_c;
+  int i;
+  for (i = 0; i < 2; i++) {
+    params->places[GPI__FORMULA_VALUE + i].data = run->matrices[i];
+    params->places[GPI__FORMULA_VALUE + i].scale = run->matrix_scales[i];
+  }
   params->device_beta = run->device_beta;
   params->beta = run->beta;
   params->uses_c = run->uses_c;
@@ -32174,16 +32162,22 @@ static const gpi__problem *gpi__asked(const gpi__matmul_plan *plan) {
 
 /* >>operands that are made */
 
+static gpi__formula_matrix gpi__formula_matrix_of(const gpi__problem *problem, int operand) {
+  const gpi__view *view = &problem->views[operand];
+  gpi__formula_matrix matrix;
+  matrix.dtype = view->dtype;
+  matrix.scale = view->scale;
+  matrix.ld = view->ld;
+  matrix.batch_stride = view->batch_stride;
+  matrix.scale_stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
+  return matrix;
+}
+
 /* What is stored as v of the operand's formula. */
 static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, int i) {
-  const gpi__view *stored = &problem->views[i];
   gpi__formula_source source;
   memset(&source, 0, sizeof source);
-  source.dtype = stored->dtype;
-  source.ld = stored->ld;
-  source.batch_stride = stored->batch_stride;
-  source.scale_a = stored->scale;
-  source.scale_a_stride = problem->views[GPI__SCALE_OF(i)].batch_stride;
+  source.matrices[0] = gpi__formula_matrix_of(problem, i);
   source.alignment = problem->alignment;
   if (problem->made[i].scale.dtype) {
     source.found = problem->made[i].view.dtype;
@@ -32287,24 +32281,19 @@ static gpi__problem gpi__problem_of_v(const gpi__problem *problem) {
 }
 
 static gpi__formula_source gpi__v_as_source(const gpi__problem *problem, const gpi__problem *v) {
-  const gpi__view *c = &problem->views[GPI__C];
   gpi__formula_source source;
   memset(&source, 0, sizeof source);
-  source.c = c->dtype;
-  source.c_ld = c->ld;
-  source.c_stride = c->batch_stride;
-  source.c_scale = c->scale != 0;
-  source.c_scale_stride = problem->views[GPI__SCALE_C].batch_stride;
   source.invariant = gpi__is_invariant(problem);
   source.alignment = problem->alignment;
-  source.dtype = problem->k ? problem->accumulator : 0;
-  source.ld = v->views[GPI__D].ld;
-  source.batch_stride = v->views[GPI__D].batch_stride;
+  if (!problem->formula->placed.formula->reads_value)
+    return source;
+  source.matrices[0] = gpi__formula_matrix_of(v, GPI__D);
+  source.matrices[1] = gpi__formula_matrix_of(problem, GPI__C);
   return source;
 }
 
 static int gpi__wants_v(const gpi__problem *problem) {
-  return problem->formula->placed.formula->reads_value && !gpi__is_empty(problem) && problem->k > 0;
+  return problem->formula->placed.formula->reads_value && !gpi__is_empty(problem);
 }
 
 static gemmepi_status gpi__check_size_of_v(const gpi__problem *v) {
@@ -32339,7 +32328,7 @@ static const char *gpi__why_not_inside(const gemmepi_context *context, const gpi
   gpi__problem inside;
   if (reason)
     return reason;
-  source.c = 0; /* most runs have no C */
+  source.matrices[1].dtype = 0; /* most runs have no C */
   inside = gpi__problem_inside(problem);
   if (gpi__is_better_inside(context, &inside, v, gpi__formula_pass_microseconds(context, &problem->formula->placed, &source)))
     return NULL;
@@ -32849,8 +32838,8 @@ static gemmepi_status gpi__run_one_made(const gemmepi_context *context, const gp
   pointers.scales[GPI__RESULT] = scale;
   pointers.amax[GPI__RESULT] = place + sizes.made + sizes.scale;
   memset(&run, 0, sizeof run);
-  run.value = own->pointers[i];
-  run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
+  run.matrices[0] = own->pointers[i];
+  run.matrix_scales[0] = (const float *)own->pointers[GPI__SCALE_OF(i)];
   run.operands = pointers.operands;
   run.scales = pointers.scales;
   run.amax = pointers.amax;
@@ -32901,12 +32890,12 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
   pointers.scales[GPI__RESULT] = (const float *)arguments->pointers[GPI__SCALE_D];
   pointers.amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
   memset(&run, 0, sizeof run);
-  run.value = at->v;
+  run.matrices[0] = at->v;
+  run.matrices[1] = arguments->pointers[GPI__C];
+  run.matrix_scales[1] = (const float *)arguments->pointers[GPI__SCALE_C];
   run.beta = arguments->beta;
   memcpy(&run.device_beta, &arguments->device_beta, sizeof(void *));
   run.uses_c = arguments->uses_c;
-  run.c = arguments->pointers[GPI__C];
-  run.scale_c = (const float *)arguments->pointers[GPI__SCALE_C];
   run.operands = pointers.operands;
   run.scales = pointers.scales;
   run.amax = pointers.amax;
@@ -33701,7 +33690,7 @@ static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi
   gpi__problem v = gpi__problem_of_v(problem), inside;
   gpi__formula_source source = gpi__v_as_source(problem, &v);
   int is_inside = gpi__why_not_inside(context, problem, &v) == NULL;
-  source.c = 0;
+  source.matrices[1].dtype = 0;
   gpi__fill_way_group(context, &v, &groups[is_inside]);
   groups[is_inside].more = gpi__formula_pass_microseconds(context, &problem->formula->placed, &source);
   if (gpi__not_inside(problem))

@@ -37,11 +37,11 @@ static void gpi__point_operand(const gpi__formula_run *run, const gpi__formula_p
 }
 
 static void gpi__point_source(const gpi__formula_run *run, gpi__formula_pass_params *params) {
-    memcpy(&params->value.data, &run->value, sizeof(void *));
-    memcpy(&params->c.data, &run->c, sizeof(void *));
-    params->scale_a.data = run->scale_a;
-    params->scale_b.data = run->scale_b;
-    params->scale_c.data = run->scale_c;
+    int i;
+    for (i = 0; i < 2; i++) {
+        params->places[GPI__FORMULA_VALUE + i].data = run->matrices[i];
+        params->places[GPI__FORMULA_VALUE + i].scale = run->matrix_scales[i];
+    }
     params->device_beta = run->device_beta;
     params->beta = run->beta;
     params->uses_c = run->uses_c;

@@ -1,5 +1,5 @@
-/* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
-   where the formula has reductions. */
+/* A formula over tensors, of which v is one if it is read: kernels/formula_pass.cu, and formula_reduce.cu behind it where the formula has
+   reductions. */
 #ifndef GEMMEPI_ELEMENTWISE_FORMULA_PASS_H
 #define GEMMEPI_ELEMENTWISE_FORMULA_PASS_H
 
@@ -28,13 +28,13 @@ static void gpi__place_operand(const gpi__placed_formula *placed, int i, gpi__fo
 
 static void gpi__place_source(const gpi__placed_formula *placed, const gpi__formula_source *source,
                               gpi__formula_pass_params *params) {
-    params->value.ld = source->ld;
-    params->value.stride = source->batch_stride;
-    params->c.ld = source->c_ld;
-    params->c.stride = source->c_stride;
-    params->scale_a.stride = source->scale_a_stride;
-    params->scale_b.stride = source->scale_b_stride;
-    params->scale_c.stride = source->c_scale_stride;
+    int i;
+    for (i = 0; i < 2; i++) {
+        gpi__formula_place *place = &params->places[GPI__FORMULA_VALUE + i];
+        place->ld = source->matrices[i].ld;
+        place->stride = source->matrices[i].batch_stride;
+        place->scale_stride = source->matrices[i].scale_stride;
+    }
     params->rows = placed->rows;
     params->units = gpi__formula_units(placed);
     params->columns = gpi__formula_columns(placed);
@@ -216,15 +216,12 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
 }
 
 static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__formula_source *source) {
-    const gpi__formula *f = placed->formula;
     double v = (double)placed->rows * (double)placed->columns * (double)placed->items, bytes = 0;
     int i;
     for (i = 0; i <= GPI__RESULT; i++)
         bytes += gpi__formula_operand_bytes(placed, i);
-    if (f->reads_value)
-        bytes += v * gpi__bits_of(source->dtype) / 8;
-    if (f->reads_value && source->c)
-        bytes += v * gpi__bits_of(source->c) / 8;
+    for (i = 0; i < 2; i++)
+        bytes += v * gpi__bits_of(source->matrices[i].dtype) / 8;
     return bytes;
 }
 

@@ -10,27 +10,18 @@ static const char *gpi__formula_type(int dtype, int otherwise) {
 }
 
 /* Bits of the places that have a scale or an amax. */
-static void gpi__append_masks(gpi__text *text, const gpi__placed_formula *placed) {
+static void gpi__append_masks(gpi__text *text, const gpi__placed_formula *placed,
+                              const gpi__formula_source *source) {
     uint64_t scaled = 0, amax = 0;
     int i;
+    for (i = 0; i < 2; i++)
+        scaled |= (uint64_t)(source->matrices[i].scale != 0) << (GPI__FORMULA_VALUE + i);
     for (i = 0; i <= GPI__RESULT; i++) {
         scaled |= (uint64_t)(placed->operands[i].scale && placed->formula->operands[i].used) << i;
         amax |= (uint64_t)(placed->operands[i].amax && placed->formula->operands[i].used) << i;
     }
     gpi__append(text, "#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
                 (unsigned long long)scaled, (unsigned long long)amax);
-}
-
-static void gpi__append_source_defines(gpi__text *text, const gpi__formula *formula,
-                                       const gpi__formula_source *source) {
-    int reads = formula->reads_value;
-    gpi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_HAS_VALUE %d\n",
-                gpi__formula_type(source->dtype, formula->accumulator), reads && source->dtype != 0);
-    gpi__append(text, "#define GEMMEPI_ADDS_C %d\n", reads && source->c);
-    gpi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_SCALE_C %d\n",
-                gpi__formula_type(source->c, formula->accumulator), source->c_scale != 0);
-    gpi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a,
-                source->scale_b);
 }
 
 /* All that stands before formula_pass.cu. finding: how it finds D's scales, or 0 */
@@ -55,13 +46,16 @@ static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formul
             finding, source->found_mode, source->found_power);
     if (source->invariant)
         gpi__append(text, GPI__AS_WRITTEN);
-    gpi__append_source_defines(text, f, source);
+    gpi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_VALUE_SCALE %d\n",
+                gpi__formula_type(source->matrices[0].dtype, f->accumulator), source->matrices[0].scale);
+    gpi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_ADDS_C %d\n",
+                gpi__formula_type(source->matrices[1].dtype, f->accumulator), source->matrices[1].dtype != 0);
     gpi__append(
         text, "#define GEMMEPI_STRIDED %d\n#define GEMMEPI_ITEM_AXES %d\n#define GEMMEPI_STEPPED 0x%llxull\n",
         gpi__is_strided(placed),
         placed->strides && placed->strides->axes > 1 ? (int)placed->strides->axes : 1,
         (unsigned long long)gpi__stepped_places(placed));
-    gpi__append_masks(text, placed);
+    gpi__append_masks(text, placed, source);
     gpi__append(text,
                 "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
                 "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n"

@@ -10,18 +10,18 @@
 #define GPI__FORMULA_FEW_STEPS  4   /* rows that a thread takes */
 #define GPI__FORMULA_MOST_STEPS 16  /* with reductions over rows, so that fewer states are left */
 
-/* Where v comes from. In elements of its type. */
+/* In elements. */
+typedef struct gpi__formula_matrix {
+    int dtype; /* 0: there is none */
+    int scale; /* the mode: NONE, TENSOR or, of its rows, which v alone may have, OUTER */
+    int64_t ld, batch_stride, scale_stride;
+} gpi__formula_matrix;
+
+/* What a formula has beside its operands. */
 typedef struct gpi__formula_source {
-    int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
-    int64_t ld, batch_stride;
-    int c; /* C's dtype;  0: none is added */
-    int64_t c_ld, c_stride;
-    int c_scale; /* 1: C has a scale */
-    int64_t c_scale_stride;
-    int scale_a, scale_b; /* modes of scales that v is yet to be multiplied by: NONE, TENSOR or OUTER */
-    int64_t scale_a_stride, scale_b_stride;
-    int invariant;     /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
-    int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
+    gpi__formula_matrix matrices[2]; /* v, and C, of which beta times as much is added to v */
+    int invariant;                   /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
+    int64_t alignment;               /* bytes: of all pointers to matrices and to what is PER_COLUMN */
     int found; /* E4M3 or E5M2: D is stored so, by scales that are found. 0: it is stored as the formula says */
     int found_mode;  /* OUTER, one for each row, or VECTOR_128, one for each row and 128 columns */
     int found_power; /* 1: they are powers of two */
@@ -30,15 +30,15 @@ typedef struct gpi__formula_source {
 
 /* What a run of it is given. */
 typedef struct gpi__formula_run {
-    const void *value, *c;
-    double beta;
-    const double *device_beta; /* instead, where not NULL */
-    int uses_c;
     void *const *operands;      /* by place, D at RESULT; of a NUMBER: to a double on the host */
     const float *const *scales; /* by place, or NULL */
     void *const *
         amax; /* by place, or NULL; set to 0 here; D's also where the pass has a finder, a number for each scale */
-    const float *scale_a, *scale_b, *scale_c;
+    void *matrices[2]; /* v and C */
+    const float *matrix_scales[2];
+    double beta;
+    const double *device_beta; /* instead, where not NULL */
+    int uses_c;
     void *states; /* workspace of pass.state_bytes */
 } gpi__formula_run;
 
@@ -229,13 +229,14 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
             !gpi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
             return 0;
     }
-    line.ld = placed->rows > 1 ? source->ld : 0;
-    line.stride = several * source->batch_stride;
-    if (f->reads_value && source->dtype && !gpi__formula_line_is_aligned(source, source->dtype, run, &line))
-        return 0;
-    line.ld = placed->rows > 1 ? source->c_ld : 0;
-    line.stride = several * source->c_stride;
-    return !f->reads_value || !source->c || gpi__formula_line_is_aligned(source, source->c, run, &line);
+    for (i = 0; i < 2; i++) {
+        line.ld = placed->rows > 1 ? source->matrices[i].ld : 0;
+        line.stride = several * source->matrices[i].batch_stride;
+        if (source->matrices[i].dtype &&
+            !gpi__formula_line_is_aligned(source, source->matrices[i].dtype, run, &line))
+            return 0;
+    }
+    return 1;
 }
 
 #endif

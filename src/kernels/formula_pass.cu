@@ -1,15 +1,14 @@
-// A formula over a finished product, or over any matrix, or over no v at all. A thread takes the same units of row_steps rows, a block
+// A formula over tensors, of which v is one if the formula reads it, and C may be one. A thread takes the same units of row_steps rows, a block
 // threadIdx.x * UNITS units of blockDim.y * row_steps rows. Of reductions each block leaves states, for formula_reduce.cu to join.
 //
 // The prologue includes formula.cuh and activation.cuh, has what formula/emit.h writes, and defines beside that
 //
-//     GEMMEPI_T            F32, F64 or I32: the accumulator, in which v lies and everything is computed
+//     GEMMEPI_T            F32, F64 or I32: the accumulator, in which everything is computed
 //     GEMMEPI_INDEX        an integer type that holds all extents
 //     GEMMEPI_UNITS        4 or 8
-//     GEMMEPI_VALUE_TYPE   of v in memory. GEMMEPI_HAS_VALUE 0: it is 0, or not read
+//     GEMMEPI_VALUE_TYPE   of v in memory. GEMMEPI_VALUE_SCALE: the public mode of its scale, TENSOR or, of rows, OUTER; else 0
+//     GEMMEPI_C_TYPE       GEMMEPI_ADDS_C 1: of C, of which v is yet without beta times as much
 //     GEMMEPI_RESULT_TYPE  of D
-//     GEMMEPI_C_TYPE       GEMMEPI_ADDS_C 0: there is none, known beforehand
-//     GEMMEPI_SCALE_A, _B  modes of scales that v is yet to be multiplied by. GEMMEPI_SCALE_C: whether C has one
 //     GEMMEPI_STRIDED      1: operands have any strides; items have GEMMEPI_ITEM_AXES axes, and GEMMEPI_STEPPED a bit for each operand, by its
 //                          place, whose columns are not side by side. There is no v then
 //     GEMMEPI_SCALED       a bit for each operand, by its place, that has a scale; GEMMEPI_AMAX one for each that has an amax
@@ -23,12 +22,10 @@
 #endif
 enum { AT_ONCE = 1, AMAX_ALONE, BY_AMAX };
 
-constexpr int THREADS = 256, RESULT = 32;
+constexpr int THREADS = 256, RESULT = 32, VALUE = GPI__FORMULA_VALUE, ADDEND = VALUE + 1;
 constexpr bool IS_INT = SAME<T, I32>;
 
 typedef decltype(magnitude(T())) Magnitude;
-
-// >>v
 
 // Modulo 2^32 of whole numbers.
 __device__ inline T times(T x, T y) {
@@ -37,81 +34,6 @@ __device__ inline T times(T x, T y) {
     else
         return x * y;
 }
-__device__ inline T plus(T x, T y) {
-    if constexpr (IS_INT)
-        return (T)((u32)x + (u32)y);
-    else
-        return x + y;
-}
-
-#if FORMULA_VALUE
-// The factors of v, and what of them a thread keeps for all rows.
-struct Value {
-    T factor, beta, columns[GEMMEPI_SCALE_B == SCALE_OUTER ? FORMULA_VALUE : 1][UNITS];
-    bool takes_c;
-};
-
-__device__ inline Value begin_value(const gpi__formula_pass_params &p, const Place &place) {
-    Value value = {};
-    value.factor = 1;
-    value.beta = GEMMEPI_ADDS_C && p.uses_c ? from_acc<T>(p.device_beta ? *p.device_beta : p.beta) : T(0);
-    value.takes_c = GEMMEPI_ADDS_C && p.uses_c && value.beta != 0;
-    if constexpr (GEMMEPI_SCALE_C != 0)
-        if (value.takes_c)
-            value.beta = times(value.beta, (T)p.scale_c.data[place.item * p.scale_c.stride]);
-    if constexpr (GEMMEPI_SCALE_A == SCALE_TENSOR)
-        value.factor = times(value.factor, (T)p.scale_a.data[place.item * p.scale_a.stride]);
-    if constexpr (GEMMEPI_SCALE_B == SCALE_TENSOR)
-        value.factor = times(value.factor, (T)p.scale_b.data[place.item * p.scale_b.stride]);
-    if constexpr (GEMMEPI_SCALE_B == SCALE_OUTER)
-#pragma unroll
-        for (int i = 0; i < FORMULA_VALUE * UNITS; i++)
-            if (i % UNITS < place.valid)
-                value.columns[i / UNITS][i % UNITS] =
-                    (T)p.scale_b.data[place.item * p.scale_b.stride + column_of<FORMULA_VALUE>(p.units, place.unit + i % UNITS, i / UNITS)];
-    return value;
-}
-
-template <class Type>
-__device__ inline void load_matrix(const gpi__kernel_matrix &matrix, long long units, const Place &place, T (&x)[FORMULA_VALUE][UNITS]) {
-    Words<Type, UNITS> words[FORMULA_VALUE];
-    T values[FORMULA_VALUE][UNITS];
-    const Type *item = line_from<Type>(matrix.data, place.item * matrix.stride);
-    load_run<FORMULA_VALUE, false, false>(line_from<Type>(item, place.row * matrix.ld), 0, 1, units, place, words);
-#pragma unroll
-    for (int piece = 0; piece < FORMULA_VALUE; piece++)
-        words_to_acc(words[piece], values[piece]);
-#pragma unroll
-    for (int i = 0; i < FORMULA_VALUE * UNITS; i++) {
-        int at = place_of<FORMULA_VALUE>(i / UNITS, i % UNITS);
-        x[i / UNITS][i % UNITS] = values[at / UNITS][at % UNITS];
-    }
-}
-
-__device__ inline void load_value(const gpi__formula_pass_params &p, const Value &value, const Place &place, T (&v)[FORMULA_VALUE][UNITS]) {
-    T other[FORMULA_VALUE][UNITS], factor = value.factor;
-    if (GEMMEPI_HAS_VALUE)
-        load_matrix<GEMMEPI_VALUE_TYPE>(p.value, p.units, place, v);
-    if constexpr (GEMMEPI_SCALE_A == SCALE_OUTER)
-        factor = times(factor, place.valid ? (T)p.scale_a.data[place.item * p.scale_a.stride + place.row] : T(0));
-#pragma unroll
-    for (int i = 0; i < FORMULA_VALUE * UNITS; i++) {
-        T &x = v[i / UNITS][i % UNITS];
-        if (!GEMMEPI_HAS_VALUE)
-            x = 0;
-        else if (GEMMEPI_SCALE_B == SCALE_OUTER)
-            x = times(x, times(factor, value.columns[i / UNITS][i % UNITS]));
-        else if (GEMMEPI_SCALE_A || GEMMEPI_SCALE_B)
-            x = times(x, factor);
-    }
-    if (GEMMEPI_ADDS_C && value.takes_c) {
-        load_matrix<GEMMEPI_C_TYPE>(p.c, p.units, place, other);
-#pragma unroll
-        for (int i = 0; i < FORMULA_VALUE * UNITS; i++)
-            v[i / UNITS][i % UNITS] = plus(v[i / UNITS][i % UNITS], times(value.beta, other[i / UNITS][i % UNITS]));
-    }
-}
-#endif
 
 // >>outputs: what a row has of each, and what is gathered over rows. Each may use its Scratch of shared memory to finish, one after another.
 
@@ -349,8 +271,18 @@ template <int Number, int Kind, int Members, class Type, int Reduction> __device
         return Of_all<Number, Members, Reduction>();
 }
 
-// >>all operands, by the formula's table
+// >>all operands, by the formula's table, and v
 
+#if FORMULA_VALUE
+#define INPUTS(X) FORMULA_INPUTS(X) X(VALUE, v, FULL, FORMULA_VALUE, GEMMEPI_VALUE_TYPE, 0)
+#else
+#define INPUTS(X) FORMULA_INPUTS(X)
+#endif
+#if GEMMEPI_ADDS_C
+#define ADDENDS(X) X(ADDEND, c, FULL, FORMULA_VALUE, GEMMEPI_C_TYPE, 0)
+#else
+#define ADDENDS(X)
+#endif
 #if FORMULA_RESULT
 #define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)
 #else
@@ -362,13 +294,10 @@ template <int Number, int Kind, int Members, class Type, int Reduction> __device
     decltype(output<place, kind::kind_, members, type, reduction::reduction_>()) name;
 
 struct Inputs {
-    FORMULA_INPUTS(INPUT)
+    INPUTS(INPUT) ADDENDS(INPUT)
 };
 struct Values {
-    FORMULA_INPUTS(VALUES)
-#if FORMULA_VALUE
-    T v[FORMULA_VALUE][UNITS];
-#endif
+    INPUTS(VALUES) ADDENDS(VALUES)
 };
 struct Outputs {
     RESULTS(OUTPUT)
@@ -406,6 +335,19 @@ struct Drawn {
     FORMULA_UNIFORMS(DRAWN)
 };
 
+#if GEMMEPI_ADDS_C
+__device__ inline void add_c(T beta, Values &values) {
+#pragma unroll
+    for (int i = 0; i < FORMULA_VALUE * UNITS; i++) {
+        T &x = values.v[i / UNITS][i % UNITS], more = times(beta, values.c[i / UNITS][i % UNITS]);
+        if constexpr (IS_INT)
+            x = (T)((u32)x + (u32)more);
+        else
+            x += more;
+    }
+}
+#endif
+
 #define TAKE_UNIT(place, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)          \
         in.name[member] = values.name[member][i];
@@ -428,12 +370,8 @@ __device__ inline void compute(const gpi__formula_pass_params &p, const Place &p
     for (int i = 0; i < UNITS; i++) {
         Formula_in in;
         Formula_out out;
-        FORMULA_INPUTS(TAKE_UNIT)
+        INPUTS(TAKE_UNIT)
         FORMULA_TABLES(TAKE_TABLE)
-#if FORMULA_VALUE
-        for (int member = 0; member < FORMULA_VALUE; member++)
-            in.v[member] = values.v[member][i];
-#endif
 #if FORMULA_INDICES & 1
         in.row = (GEMMEPI_INDEX)place.row;
 #endif
@@ -489,21 +427,28 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMME
     Inputs inputs;
     Outputs outputs;
     (void)inputs; // there may be none
-    FORMULA_INPUTS(BEGIN_INPUT)
+    INPUTS(BEGIN_INPUT)
     RESULTS(BEGIN_OUTPUT)
-#if FORMULA_VALUE
-    Value value = begin_value(params, place);
+#if GEMMEPI_ADDS_C
+    T beta = params.uses_c ? from_acc<T>(params.device_beta ? *params.device_beta : params.beta) : T(0);
+    if (beta != 0) {
+        ADDENDS(BEGIN_INPUT)
+    }
 #endif
 #pragma unroll 1
     for (int step = 0; step < params.row_steps && first + (long long)step * blockDim.y < params.rows; step++) {
         Values values;
         place.row = first + (long long)step * blockDim.y + threadIdx.y;
         place.valid = place.row < params.rows ? valid : 0;
-        FORMULA_INPUTS(LOAD_INPUT)
-#if FORMULA_VALUE
-        load_value(params, value, place, values.v);
+        INPUTS(LOAD_INPUT)
+        INPUTS(TAKE_INPUT)
+#if GEMMEPI_ADDS_C
+        if (beta != 0) {
+            ADDENDS(LOAD_INPUT)
+            ADDENDS(TAKE_INPUT)
+            add_c(beta, values);
+        }
 #endif
-        FORMULA_INPUTS(TAKE_INPUT)
         compute(params, place, values, outputs);
         RESULTS(FINISH_ROW)
     }

@@ -231,7 +231,8 @@ template <int Members, class Type> struct Elements {
 
 // An input in a thread: what is the same for all rows, and what a row has.
 template <int Number, int Kind, int Members, class Type, int Periods> struct Input {
-    static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, IN_BLOCKS = Kind == kind::BLOCKED && (Periods & 2) != 0;
+    static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, ROWS_SCALED = Number == GPI__FORMULA_VALUE && GEMMEPI_VALUE_SCALE == SCALE_OUTER;
+    static constexpr bool IN_BLOCKS = Kind == kind::BLOCKED && (Periods & 2) != 0;
     static constexpr bool IS_FULL = Kind == kind::FULL || (Kind == kind::BLOCKED && !IN_BLOCKS), HAS_COLUMNS = IS_FULL || Kind == kind::PER_COLUMN;
     typename Held<HAS_COLUMNS, Runs<Members, Type>>::type runs;
     typename Held<IN_BLOCKS, Elements<Members, Type>>::type elements;
@@ -246,8 +247,8 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
     // Once for all rows: place.row is not looked at.
     __device__ void begin(const gpi__formula_pass_params &p, const Place &place) {
         const gpi__formula_place &operand = p.places[Number];
-        if constexpr (IS_SCALED)
-            factor = *operand.scale;
+        if constexpr (IS_SCALED && !ROWS_SCALED)
+            factor = operand.scale[place.item * operand.scale_stride];
         if constexpr (Kind == kind::PER_COLUMN)
             load_line(p, place, 0);
         if constexpr (Kind == kind::NUMBER)
@@ -260,6 +261,8 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
         long long row = !(Periods & 1) ? place.row : Kind == kind::BLOCKED ? through(place.row, operand.row_period) : within(place.row, operand.row_period);
         if constexpr (IS_FULL)
             load_line(p, place, row);
+        if constexpr (ROWS_SCALED)
+            factor = place.valid ? operand.scale[place.item * operand.scale_stride + row] : 0;
         if constexpr (IN_BLOCKS)
             load_blocks<Members, (Periods & 4) != 0>(line_from<Type>(line_from<Type>(operand.data, item_start<Number>(p, place)), row * operand.ld),
                                                      operand.column_period, column_step<Number>(place), p.units, place, elements.at);

@@ -218,12 +218,11 @@ typedef struct gpi__sm80_params {
     GPI__PLACES
 } gpi__sm80_params;
 
-#define GPI__FORMULA_PLACES 33 /* operands by their place, and D */
+#define GPI__FORMULA_VALUE  33 /* the place of v, behind those of operands and D; C's is the next */
+#define GPI__FORMULA_PLACES 35
 
-/* formula_pass.cu: a formula over a finished product, or any matrix. rows and units, see there. */
+/* formula_pass.cu: a formula over tensors. rows and units, see there. */
 typedef struct gpi__formula_pass_params {
-    gpi__kernel_matrix value, c;
-    gpi__kernel_scale scale_a, scale_b, scale_c;
     const double *device_beta;
     double beta; /* where no device_beta is given */
     long long rows, units, columns, depth;
@@ -269,7 +268,7 @@ typedef struct gpi__formula_reduction {
 } gpi__formula_reduction;
 
 typedef struct gpi__formula_reduce_params {
-    gpi__formula_reduction reductions[GPI__FORMULA_PLACES - 1];
+    gpi__formula_reduction reductions[GPI__FORMULA_VALUE - 1];
 } gpi__formula_reduce_params;
 
 /* The tensors of an element-wise operation, in the order of operations.cuh, which has no y_transposed. */

@@ -32,16 +32,22 @@ static const gpi__problem *gpi__asked(const gpi__matmul_plan *plan) {
 
 /* >>operands that are made */
 
+static gpi__formula_matrix gpi__formula_matrix_of(const gpi__problem *problem, int operand) {
+    const gpi__view *view = &problem->views[operand];
+    gpi__formula_matrix matrix;
+    matrix.dtype = view->dtype;
+    matrix.scale = view->scale;
+    matrix.ld = view->ld;
+    matrix.batch_stride = view->batch_stride;
+    matrix.scale_stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
+    return matrix;
+}
+
 /* What is stored as v of the operand's formula. */
 static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, int i) {
-    const gpi__view *stored = &problem->views[i];
     gpi__formula_source source;
     memset(&source, 0, sizeof source);
-    source.dtype = stored->dtype;
-    source.ld = stored->ld;
-    source.batch_stride = stored->batch_stride;
-    source.scale_a = stored->scale;
-    source.scale_a_stride = problem->views[GPI__SCALE_OF(i)].batch_stride;
+    source.matrices[0] = gpi__formula_matrix_of(problem, i);
     source.alignment = problem->alignment;
     if (problem->made[i].scale.dtype) {
         source.found = problem->made[i].view.dtype;
@@ -145,24 +151,19 @@ static gpi__problem gpi__problem_of_v(const gpi__problem *problem) {
 }
 
 static gpi__formula_source gpi__v_as_source(const gpi__problem *problem, const gpi__problem *v) {
-    const gpi__view *c = &problem->views[GPI__C];
     gpi__formula_source source;
     memset(&source, 0, sizeof source);
-    source.c = c->dtype;
-    source.c_ld = c->ld;
-    source.c_stride = c->batch_stride;
-    source.c_scale = c->scale != 0;
-    source.c_scale_stride = problem->views[GPI__SCALE_C].batch_stride;
     source.invariant = gpi__is_invariant(problem);
     source.alignment = problem->alignment;
-    source.dtype = problem->k ? problem->accumulator : 0;
-    source.ld = v->views[GPI__D].ld;
-    source.batch_stride = v->views[GPI__D].batch_stride;
+    if (!problem->formula->placed.formula->reads_value)
+        return source;
+    source.matrices[0] = gpi__formula_matrix_of(v, GPI__D);
+    source.matrices[1] = gpi__formula_matrix_of(problem, GPI__C);
     return source;
 }
 
 static int gpi__wants_v(const gpi__problem *problem) {
-    return problem->formula->placed.formula->reads_value && !gpi__is_empty(problem) && problem->k > 0;
+    return problem->formula->placed.formula->reads_value && !gpi__is_empty(problem);
 }
 
 static gemmepi_status gpi__check_size_of_v(const gpi__problem *v) {
@@ -199,7 +200,7 @@ static const char *gpi__why_not_inside(const gemmepi_context *context, const gpi
     gpi__problem inside;
     if (reason)
         return reason;
-    source.c = 0; /* most runs have no C */
+    source.matrices[1].dtype = 0; /* most runs have no C */
     inside = gpi__problem_inside(problem);
     if (gpi__is_better_inside(context, &inside, v,
                               gpi__formula_pass_microseconds(context, &problem->formula->placed, &source)))

@@ -59,8 +59,8 @@ static gemmepi_status gpi__run_one_made(const gemmepi_context *context, const gp
     pointers.scales[GPI__RESULT] = scale;
     pointers.amax[GPI__RESULT] = place + sizes.made + sizes.scale;
     memset(&run, 0, sizeof run);
-    run.value = own->pointers[i];
-    run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
+    run.matrices[0] = own->pointers[i];
+    run.matrix_scales[0] = (const float *)own->pointers[GPI__SCALE_OF(i)];
     run.operands = pointers.operands;
     run.scales = pointers.scales;
     run.amax = pointers.amax;
@@ -112,12 +112,12 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
     pointers.scales[GPI__RESULT] = (const float *)arguments->pointers[GPI__SCALE_D];
     pointers.amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
     memset(&run, 0, sizeof run);
-    run.value = at->v;
+    run.matrices[0] = at->v;
+    run.matrices[1] = arguments->pointers[GPI__C];
+    run.matrix_scales[1] = (const float *)arguments->pointers[GPI__SCALE_C];
     run.beta = arguments->beta;
     memcpy(&run.device_beta, &arguments->device_beta, sizeof(void *));
     run.uses_c = arguments->uses_c;
-    run.c = arguments->pointers[GPI__C];
-    run.scale_c = (const float *)arguments->pointers[GPI__SCALE_C];
     run.operands = pointers.operands;
     run.scales = pointers.scales;
     run.amax = pointers.amax;

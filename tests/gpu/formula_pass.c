@@ -25,17 +25,7 @@ static int one_in(int n) {
 
 /* >>tensors: all of a case in one block, poisoned, what is read filled */
 
-enum {
-    VALUE = GPI__RESULT + 1,
-    MATRIX_C,
-    SCALE_OF_A,
-    SCALE_OF_B,
-    SCALE_OF_C,
-    SCALARS,
-    SCALES,
-    AMAXES,
-    TENSORS
-};
+enum { VALUE = GPI__RESULT + 1, MATRIX_C, SCALE_OF_VALUE, SCALE_OF_C, SCALARS, SCALES, AMAXES, TENSORS };
 
 typedef struct tensor {
     size_t at;
@@ -118,7 +108,7 @@ static void fill_block(const layout_case *c, char *block) {
     int64_t i;
     random_state = drawn_state;
     memset(block, 0xa5, c->size);
-    for (which = 0; which < SCALE_OF_A; which++) {
+    for (which = 0; which < SCALE_OF_VALUE; which++) {
         const tensor *t = &c->tensors[which];
         int accumulates = which < GPI__RESULT && c->formula->operands[which].accumulate;
         for (i = 0;
@@ -244,34 +234,32 @@ static void place_operand(layout_case *c, int i, const gemmepi_operand *operand,
 }
 
 static void place_source(layout_case *c, int pad) {
-    gpi__formula_source *s = &c->source;
+    gpi__formula_matrix *v = &c->source.matrices[0], *of_c = &c->source.matrices[1];
     const gpi__placed_formula *p = &c->placed;
     int acc = c->formula->accumulator;
-    s->alignment = 256;
+    c->source.alignment = 256;
     if (!c->formula->reads_value)
         return;
-    s->dtype = one_in(12) ? 0 : acc == GEMMEPI_F32 && one_in(3) ? type_of_matrix(acc) : acc;
-    if (gpi__is_packed(s->dtype) && p->columns % 2)
-        s->dtype = acc;
-    s->ld = (p->columns + pad - 1) / pad * pad;
-    s->batch_stride = p->rows * s->ld;
-    lay_out_tensor(c, VALUE, s->dtype ? s->dtype : acc, p->rows, p->columns, s->ld, s->batch_stride);
+    v->dtype = acc == GEMMEPI_F32 && one_in(3) ? type_of_matrix(acc) : acc;
+    if (gpi__is_packed(v->dtype) && p->columns % 2)
+        v->dtype = acc;
+    v->ld = (p->columns + pad - 1) / pad * pad;
+    v->batch_stride = p->rows * v->ld;
+    lay_out_tensor(c, VALUE, v->dtype, p->rows, p->columns, v->ld, v->batch_stride);
     if (one_in(4)) {
-        s->c = type_of_input(acc);
-        s->c_ld = s->ld + pad, s->c_stride = one_in(3) ? 0 : p->rows * s->c_ld;
-        s->c_scale = gpi__is_scaled_dtype(s->c) && one_in(2);
-        lay_out_tensor(c, MATRIX_C, s->c, p->rows, p->columns, s->c_ld, s->c_stride);
+        of_c->dtype = type_of_input(acc);
+        of_c->ld = v->ld + pad, of_c->batch_stride = one_in(3) ? 0 : p->rows * of_c->ld;
+        of_c->scale = gpi__is_scaled_dtype(of_c->dtype) && one_in(2);
+        lay_out_tensor(c, MATRIX_C, of_c->dtype, p->rows, p->columns, of_c->ld, of_c->batch_stride);
     }
-    c->has_c = s->c != 0;
+    c->has_c = of_c->dtype != 0;
     if (acc == GEMMEPI_F32) {
-        s->scale_a = below(3), s->scale_b = below(3);
-        s->scale_a_stride = s->scale_a == GEMMEPI_SCALE_OUTER ? p->rows : 1;
-        s->scale_b_stride = s->scale_b == GEMMEPI_SCALE_OUTER ? p->columns : 1;
-        s->c_scale_stride = 1;
+        v->scale = below(3);
+        v->scale_stride = v->scale == GEMMEPI_SCALE_OUTER ? p->rows : 1;
+        of_c->scale_stride = 1;
     }
-    lay_out_tensor(c, SCALE_OF_A, GEMMEPI_F32, 1, p->rows + 1, 0, s->scale_a_stride);
-    lay_out_tensor(c, SCALE_OF_B, GEMMEPI_F32, 1, p->columns + 1, 0, s->scale_b_stride);
-    lay_out_tensor(c, SCALE_OF_C, GEMMEPI_F32, 1, 1, 0, s->c_scale_stride);
+    lay_out_tensor(c, SCALE_OF_VALUE, GEMMEPI_F32, 1, p->rows + 1, 0, v->scale_stride);
+    lay_out_tensor(c, SCALE_OF_C, GEMMEPI_F32, 1, 1, 0, of_c->scale_stride);
 }
 
 static int place_called(const layout_case *c, const char *name) {
@@ -360,7 +348,7 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
     }
     place_source(c, pad);
     of_4_bits += has_4_bits(c);
-    v_of_4_bits += gpi__is_packed(c->source.dtype);
+    v_of_4_bits += gpi__is_packed(c->source.matrices[0].dtype);
     lay_out_tensor(c, SCALARS, GEMMEPI_F64, 1, 1, 0, 0);
     lay_out_tensor(c, SCALES, GEMMEPI_F32, 1, GPI__RESULT + 1, 0, 0);
     lay_out_tensor(c, AMAXES, GEMMEPI_F64, 1, GPI__RESULT + 1, 0, 0);
@@ -410,16 +398,15 @@ static gemmepi_status run_case(const layout_case *c, const char *from, char *to,
         scales[i] = (const float *)(const void *)(device + c->tensors[SCALES].at) + i;
         amax[i] = device + c->tensors[AMAXES].at + (size_t)i * 8;
     }
-    run.value = device + c->tensors[VALUE].at;
-    run.c = device + c->tensors[MATRIX_C].at;
+    run.matrices[0] = device + c->tensors[VALUE].at;
+    run.matrices[1] = device + c->tensors[MATRIX_C].at;
     run.beta = c->on_device ? NAN : c->beta;
     if (c->on_device)
         run.device_beta = (const double *)(const void *)(device + c->tensors[SCALARS].at);
     run.uses_c = c->has_c;
     run.operands = operands, run.scales = scales, run.amax = amax;
-    run.scale_a = (const float *)(const void *)(device + c->tensors[SCALE_OF_A].at);
-    run.scale_b = (const float *)(const void *)(device + c->tensors[SCALE_OF_B].at);
-    run.scale_c = (const float *)(const void *)(device + c->tensors[SCALE_OF_C].at);
+    run.matrix_scales[0] = (const float *)(const void *)(device + c->tensors[SCALE_OF_VALUE].at);
+    run.matrix_scales[1] = (const float *)(const void *)(device + c->tensors[SCALE_OF_C].at);
     run.states = states;
     status = gpi__enter(gpu, &entry);
     if (!status) {
@@ -451,10 +438,10 @@ static int64_t member_column(const layout_case *c, int64_t unit, int member, int
     return f->mode == GPI__EVEN_ODD ? 2 * unit + member : unit / part * w + unit % part + member * part;
 }
 
-static double scale_at(const layout_case *c, const char *block, int which, int mode, int64_t item,
-                       int64_t stride, int64_t i) {
+static double scale_at(const layout_case *c, const char *block, int which, const gpi__formula_matrix *of,
+                       int64_t item, int64_t row) {
     const float *scales = (const float *)(const void *)(block + c->tensors[which].at);
-    return mode == GEMMEPI_SCALE_NONE ? 1 : scales[item * stride + (mode == GEMMEPI_SCALE_OUTER ? i : 0)];
+    return of->scale ? scales[item * of->scale_stride + (of->scale == GEMMEPI_SCALE_OUTER ? row : 0)] : 1;
 }
 
 static double operand_scale(const layout_case *c, const char *block, int i) {
@@ -463,25 +450,19 @@ static double operand_scale(const layout_case *c, const char *block, int i) {
 }
 
 static estimate value_at(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t column) {
-    const gpi__formula_source *s = &c->source;
-    estimate v = {0, 0};
-    double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON, size = 0;
-    if (s->dtype) {
-        v.value = element(&c->tensors[VALUE], block, item, row, column) *
-                  scale_at(c, block, SCALE_OF_A, s->scale_a, item, s->scale_a_stride, row) *
-                  scale_at(c, block, SCALE_OF_B, s->scale_b, item, s->scale_b_stride, column);
-        size = fabs(v.value);
-    }
-    if (c->has_c && c->beta != 0) {
-        double x = element(&c->tensors[MATRIX_C], block, s->c_stride ? item : 0, row, column) * c->beta *
-                   scale_at(c, block, SCALE_OF_C, s->c_scale, item, s->c_scale_stride, 0);
-        v.value += x, size += fabs(x);
-    }
+    const gpi__formula_matrix *v = &c->source.matrices[0], *of_c = &c->source.matrices[1];
+    double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON;
+    double x = element(&c->tensors[VALUE], block, item, row, column) *
+               scale_at(c, block, SCALE_OF_VALUE, v, item, row);
+    double more = 0, size;
+    if (c->has_c && c->beta != 0)
+        more = element(&c->tensors[MATRIX_C], block, of_c->batch_stride ? item : 0, row, column) * c->beta *
+               scale_at(c, block, SCALE_OF_C, of_c, item, row);
     if (c->formula->accumulator == GEMMEPI_I32)
-        v.value = gpi__wrap(v.value);
-    else if (c->has_c)
-        v.bound = size <= DBL_MAX ? 2 * unit * size + (unit > 1e-10 ? 1e-38 : 0) : 0;
-    return v;
+        return estimated(gpi__wrap(x + more), 0);
+    size = fabs(x) + fabs(more);
+    return estimated(x + more,
+                     c->has_c && size <= DBL_MAX ? 2 * unit * size + (unit > 1e-10 ? 1e-38 : 0) : 0);
 }
 
 /* What a unit reads by index. */

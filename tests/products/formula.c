@@ -70,12 +70,12 @@ typedef struct table {
 
 typedef struct world {
     const char *formula;
-    int m, n, k, batch, item, has_d, exchanged;
+    int m, n, k, batch, item, has_c, has_d, exchanged;
     gemmepi_dtype dtype;
-    table a, b, d, operands[MOST_OPERANDS];
+    table a, b, c, d, operands[MOST_OPERANDS];
     int count;
     double *v; /* [batch, m, n] */
-    double alpha;
+    double alpha, beta;
     rng random;
     unsigned flags;
 } world;
@@ -793,7 +793,7 @@ static const formula_case cases[] = {
 
 /* >>running them */
 
-/* alpha A B in double, plainly. */
+/* alpha A B + beta C in double, plainly. */
 static void work_out_v(world *w) {
     int item, i, j, s;
     w->v = (double *)malloc(sizeof(double) * (size_t)(w->batch * w->m * w->n + 1));
@@ -803,7 +803,8 @@ static void work_out_v(world *w) {
                 double sum = 0;
                 for (s = 0; s < w->k; s++)
                     sum += number_at(&w->a, item, i, s) * number_at(&w->b, item, s, j);
-                w->v[(item * w->m + i) * w->n + j] = w->alpha * sum;
+                w->v[(item * w->m + i) * w->n + j] =
+                    w->alpha * sum + (w->has_c ? w->beta * number_at(&w->c, item, i, j) : 0);
             }
 }
 
@@ -883,6 +884,8 @@ static gemmepi_status run_world(world *w, int column_major, int by_plan, int spa
     desc.order = column_major ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
     desc.a = matrix_of(column_major ? &w->b : &w->a);
     desc.b = matrix_of(column_major ? &w->a : &w->b);
+    if (w->has_c)
+        desc.c = matrix_of(&w->c);
     if (w->has_d)
         desc.d = matrix_of(&w->d);
     desc.d.dtype = w->d.o.dtype;
@@ -910,6 +913,9 @@ static gemmepi_status run_world(world *w, int column_major, int by_plan, int spa
     args.operand_scales = w->count ? scales : NULL;
     args.operand_amax = w->count ? amax : NULL;
     args.alpha = &w->alpha;
+    args.c = w->has_c ? there(w->c.memory, w->c.bytes) : NULL;
+    args.beta = w->has_c ? &w->beta : NULL;
+    args.scale_c = w->has_c && w->c.o.scale.mode ? (float *)there(&w->c.scale, sizeof w->c.scale) : NULL;
     if (!by_plan)
         return back(gemmepi_matmul(here->context, &desc, &args, NULL));
     status = gemmepi_plan_matmul(here->context, &desc, &plan);
@@ -964,13 +970,17 @@ static void start_world(world *w, const formula_case *c, int m, int n, int batch
     w->m = m, w->n = n, w->k = 5, w->batch = batch;
     w->has_d = c->d != '-';
     w->dtype = dtype;
-    w->alpha = 0.25;
-    w->a.o.dtype = w->b.o.dtype = w->d.o.dtype = dtype;
+    w->alpha = 0.25, w->beta = -0.5;
+    w->has_c = batch > 1;
+    w->a.o.dtype = w->b.o.dtype = w->c.o.dtype = w->d.o.dtype = dtype;
+    if (dtype == GEMMEPI_BF16)
+        w->c.o.dtype = GEMMEPI_E4M3, w->c.o.scale.mode = GEMMEPI_SCALE_TENSOR, w->c.scale = 0.5;
     w->a.o.name = "a", w->b.o.name = "b", w->d.o.name = "d";
     make_tensor(w, &w->a, m, w->k, batch, spaced);
     make_tensor(w, &w->b, w->k, n, batch, spaced);
     make_tensor(w, &w->d, m, columns, batch, spaced);
     make_operands(w, c->operands, spaced);
+    make_tensor(w, &w->c, m, n, batch, spaced);
     work_out_v(w);
 }
 
@@ -978,6 +988,7 @@ static void end_world(world *w) {
     int i;
     free_tensor(&w->a);
     free_tensor(&w->b);
+    free_tensor(&w->c);
     free_tensor(&w->d);
     for (i = 0; i < w->count; i++)
         free_tensor(&w->operands[i]);

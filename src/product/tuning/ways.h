@@ -145,7 +145,7 @@ static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi
     gpi__problem v = gpi__problem_of_v(problem), inside;
     gpi__formula_source source = gpi__v_as_source(problem, &v);
     int is_inside = gpi__why_not_inside(context, problem, &v) == NULL;
-    source.c = 0;
+    source.matrices[1].dtype = 0;
     gpi__fill_way_group(context, &v, &groups[is_inside]);
     groups[is_inside].more = gpi__formula_pass_microseconds(context, &problem->formula->placed, &source);
     if (gpi__not_inside(problem))
