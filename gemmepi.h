@@ -1926,13 +1926,11 @@ static const char *const gpi__names_of_lists[] = {"ends", "index_a", "index_b", 
 /* value: what the list says at `at`; beside: of ends what the one before says, or the most, and of indices what they must be less than. */
 static gemmepi_status gpi__refuse_list(int list, int at, int value, int beside) {
   const char *name = gpi__names_of_lists[list];
-  if (list)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written", name, at, value, beside - 1);
-  if (value < beside)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.ends[%d] of a grouped product is %d, but %d comes before it; ends say where groups end, not how large they are: "
-      "nothing was written", at, value, beside);
+  GPI__INVALID_IF(list, "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written",
+    name, at, value, beside - 1);
+  GPI__INVALID_IF(value < beside,
+    "args.ends[%d] of a grouped product is %d, but %d comes before it; ends say where groups end, not how large they are: "
+    "nothing was written", at, value, beside);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
     "args.ends[%d] of a grouped product is %d, but there are %d positions: nothing was written", at, value, beside);
 }
@@ -5549,11 +5547,10 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
     i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
   GPI__INVALID_IF(o->scale.batch_stride, "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
     "one scale for the whole batch: leave it 0", i, o->name, (long long)o->scale.batch_stride);
-  if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+  GPI__INVALID_IF(o->scale.mode != GEMMEPI_SCALE_NONE && !(o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale),
     "desc.operands[%d].scale.mode (of %s) is %s (%d); accepted are 0 and, of E4M3, E5M2 and I8, GEMMEPI_SCALE_TENSOR (1)",
     i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
+  return GEMMEPI_OK;
 }
 
 /* desc.operands and desc.operand_count of any desc: at most `most` of them. */
@@ -9850,12 +9847,11 @@ static gemmepi_status gpi__check_activation(const char *field, gemmepi_epilogue 
       "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in desc.flags for the rest)",
       (gpi__ull)epilogue, number, name);
   }
-  if (gpi__activation_name(epilogue))
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+  GPI__INVALID_IF(!gpi__activation_name(epilogue),
     "desc.%s is 0x%llx, whose 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
     "GEMMEPI_RELU and so on, never two or-ed%s",
     field, (gpi__ull)epilogue, (unsigned)gpi__activation(epilogue), GPI__UNINITIALISED);
+  return GEMMEPI_OK;
 }
 
 /* In words, which only a refusal needs: one-shot calls come by here. */
@@ -10133,8 +10129,7 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
   status = gpi__check_view(view, name, items);
   if (!status && operand->output && (view->batch_stride || !gpi__may_cover_batch(operand)))
     status = gpi__check_output(view, name, items);
-  if (status)
-    return gpi__fail(status, "%s (the formula calls it %s)", gpi__error_text, given->name);
+  GPI__REFUSE_IF(status, status, "%s (the formula calls it %s)", gpi__error_text, given->name);
   place->ld = view->ld;
   place->batch_stride = view->batch_stride;
   return GEMMEPI_OK;
@@ -11570,9 +11565,9 @@ static gemmepi_status gpi__check_parameter(gemmepi_epilogue epilogue, int has_pa
 
 /* It is computed with in the accumulator's type. */
 static gemmepi_status gpi__check_range_of_parameter(double parameter, int accumulator) {
-  if (accumulator == GEMMEPI_F64 || (parameter <= FLT_MAX && parameter >= -FLT_MAX))
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
+  GPI__INVALID_IF(accumulator != GEMMEPI_F64 && !(parameter <= FLT_MAX && parameter >= -FLT_MAX),
+    "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
+  return GEMMEPI_OK;
 }
 
 /* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
@@ -11866,8 +11861,7 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
   gemmepi_matmul_desc result; /* of which what is stored is v */
   gemmepi_status status;
   gpi__view d;
-  if (is_one && varies)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "it reads item, or an operand with a batch_stride, but a is one matrix for all groups");
+  GPI__UNSUPPORTED_IF(is_one && varies, "it reads item, or an operand with a batch_stride, but a is one matrix for all groups");
   if (is_one || (!problem->grouping.groups && !gpi__factor_of_desc(desc, i)->batch_stride && !varies))
     items = 1;
   gpi__lay_out_made(from, extents[0], extents[1], items, made);
@@ -11966,8 +11960,7 @@ static gemmepi_status gpi__in_words_of_operand(gemmepi_status status, int i) {
   const char *text = "desc.formula";
   char own[GPI__ERROR_TEXT_SIZE];
   memcpy(own, gpi__error_text, sizeof own);
-  if (strncmp(own, text, strlen(text)) == 0)
-    return gpi__fail(status, "desc.%s.formula%s", gpi__operand_names[i], own + strlen(text));
+  GPI__REFUSE_IF(strncmp(own, text, strlen(text)) == 0, status, "desc.%s.formula%s", gpi__operand_names[i], own + strlen(text));
   return strncmp(own, "desc.", 5) == 0
        ? status
        : gpi__fail(status, "desc.%s.formula: %s", gpi__operand_names[i], own);
@@ -12048,10 +12041,9 @@ static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const ge
         : desc->d.ld                         ? "d.ld is given"
         : desc->d.batch_stride               ? "d.batch_stride is given"
         : NULL;
-  if (!gpi__lacks_d(problem) || !what)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
+  GPI__INVALID_IF(gpi__lacks_d(problem) && what, "desc.%s, but the formula does not assign %s", what,
     desc->formula_result ? desc->formula_result : "d");
+  return GEMMEPI_OK;
 }
 
 /* The formula, of its graph or for the types that the problem has, and the columns of D along the bias. */
@@ -12078,12 +12070,11 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
 static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char *text) {
   const gpi__formula *formula = problem->formula->placed.formula;
   char place[GPI__PLACE_TEXT];
-  if (!formula->rounds || problem->found_scale <= GEMMEPI_SCALE_TENSOR)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+  GPI__INVALID_IF(formula->rounds && problem->found_scale > GEMMEPI_SCALE_TENSOR,
     "%s: rounded is the value that d stores, but desc.flags has FIND_SCALE_D, which finds d's scales after "
     "the formula: compute it from d afterwards, or use one scale (desc.d.scale.mode TENSOR)",
     gpi__name_place(text, formula->places.rounded, place));
+  return GEMMEPI_OK;
 }
 
 /* Its operands, once the row-major problem is there. */
@@ -13016,10 +13007,9 @@ static gemmepi_status gpi__list_regions(const gpi__problem *problem, const gpi__
 
 /* alpha and beta of an I32 result. */
 static gemmepi_status gpi__check_whole(const char *name, double value) {
-  if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
-    value);
+  GPI__INVALID_IF(!(value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value),
+    "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name, value);
+  return GEMMEPI_OK;
 }
 
 /* Presence and alignment of the product's own pointers, and the list of them; they and the scalars have been taken. */
@@ -13269,10 +13259,9 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
 }
 
 static gemmepi_status gpi__check_positions(const char *name, int64_t size) {
-  if (size >= 0 && size < ((int64_t)1 << 30))
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
-    (long long)size, GPI__UNINITIALISED);
+  GPI__INVALID_IF(size < 0 || size >= (int64_t)1 << 30,
+    "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name, (long long)size, GPI__UNINITIALISED);
+  return GEMMEPI_OK;
 }
 
 /* What gathers and scatters ask of the rest. */
@@ -13928,10 +13917,9 @@ static gemmepi_status gpi__broadcast(gpi__task *task, const gemmepi_tensor *tens
 
 static gemmepi_status gpi__check_axis(const char *name, int axis, int rank, int *result) {
   *result = axis < 0 ? axis + rank : axis;
-  if (*result >= 0 && *result < rank)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
+  GPI__INVALID_IF(*result < 0 || *result >= rank, "%s is %d; a has %d axes, so accepted are %d to %d", name,
     axis, rank, -rank, rank - 1);
+  return GEMMEPI_OK;
 }
 
 /* a (which A) or da (DA) holds value and gate: two operands of one pointer. The operand has been broadcast. */
@@ -19624,10 +19612,9 @@ static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args
   GPI__INVALID_IF(!plan || !args, "%s is NULL", plan ? "args" : "plan");
   if (gpi__has_ended(plan))
     return GEMMEPI_INVALID_ARGUMENT;
-  if (plan->kind == kind)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "plan was made by gemmepi_plan_%s; gemmepi_run_%s runs those of gemmepi_plan_%s",
+  GPI__INVALID_IF(plan->kind != kind, "plan was made by gemmepi_plan_%s; gemmepi_run_%s runs those of gemmepi_plan_%s",
     gpi__plan_kind_names[plan->kind], gpi__plan_kind_names[kind], gpi__plan_kind_names[kind]);
+  return GEMMEPI_OK;
 }
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
@@ -22854,9 +22841,8 @@ static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_a
       name = gpi__tensor_names[t];
   GPI__INVALID_IF(args->weight < 0 || args->weight > 0 || args->weight != args->weight,
     "args.weight is %g, but a formula has none: leave it 0", args->weight);
-  if (!name)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but a formula has only y and operands: leave it NULL", name);
+  GPI__INVALID_IF(name, "args.%s is given, but a formula has only y and operands: leave it NULL", name);
+  return GEMMEPI_OK;
 }
 
 /* All rules for a run's pointers. pointers: by place, y's at RESULT. reach: likewise. */
@@ -37547,13 +37533,13 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
     gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0), "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
     draft->through ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
     gpi__value_name(&draft->said.desc), draft->through ? "it, forward too" : "one of them");
-  if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+  GPI__INVALID_IF(layer->y.dtype != g && gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0),
+    "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
     gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
     !draft->through              ? "g_dtype" : draft->said.desc.exchanged ? "db.dtype" : "da.dtype",
     gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name, gpi__is_scaled_dtype((int)layer->y.dtype)
     ? ", which G cannot be: round in another product" : ": then G is in that, too");
+  return GEMMEPI_OK;
 }
 
 /* P and dY, once they are read as operands, have one scale. */
@@ -39367,17 +39353,15 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
 
 /* The arrays of a formula's operands, and the pointers of the layer before. */
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
+  const char *of = gpi__has_befores_formula(task) ? "before->" : "";
   GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before, "args.before is given, but desc.before is NULL");
   GPI__INVALID_IF((gpi__layer_has(task, GPI__L_BEFORE) || (gpi__has_befores_formula(task) && task->operand_count)) &&
     !args->before, "args.before is NULL; this backward needs it, as desc.before is given");
   GPI__INVALID_IF(!gpi__has_own_formula(task) && !gpi__makes_factors(task) &&
     (args->operands || args->operand_scales) && !gpi__is_given_g(task), "args.%s is given, but desc.formula is NULL",
     args->operands ? "operands" : "operand_scales");
-  if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
-    const char *of = gpi__has_befores_formula(task) ? "before->" : "";
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
-      of, of, (int)task->operand_count);
-  }
+  GPI__INVALID_IF(task->operand_count && !gpi__args_of_operands(task, args)->operands,
+    "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers", of, of, (int)task->operand_count);
   return GEMMEPI_OK;
 }
 
@@ -41988,8 +41972,7 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
   for (i = 0; i < started; i++)
     gpi__thread_join(others[i]);
   gpi__mutex_destroy(&all.lock);
-  if (all.status)
-    return gpi__fail(all.status, "problems[%llu]: %s", (gpi__ull)all.failed, all.sentence);
+  GPI__REFUSE_IF(all.status, all.status, "problems[%llu]: %s", (gpi__ull)all.failed, all.sentence);
   return GEMMEPI_OK;
 }
 /* Lists of problems tuned, each by the row of its kind of plans. */

@@ -137,8 +137,7 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     for (i = 0; i < started; i++)
         gpi__thread_join(others[i]);
     gpi__mutex_destroy(&all.lock);
-    if (all.status)
-        return gpi__fail(all.status, "problems[%llu]: %s", (gpi__ull)all.failed, all.sentence);
+    GPI__REFUSE_IF(all.status, all.status, "problems[%llu]: %s", (gpi__ull)all.failed, all.sentence);
     return GEMMEPI_OK;
 }
 

@@ -52,12 +52,10 @@ static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args
     GPI__INVALID_IF(!plan || !args, "%s is NULL", plan ? "args" : "plan");
     if (gpi__has_ended(plan))
         return GEMMEPI_INVALID_ARGUMENT;
-    if (plan->kind == kind)
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "plan was made by gemmepi_plan_%s; gemmepi_run_%s runs those of gemmepi_plan_%s",
-                     gpi__plan_kind_names[plan->kind], gpi__plan_kind_names[kind],
-                     gpi__plan_kind_names[kind]);
+    GPI__INVALID_IF(plan->kind != kind,
+                    "plan was made by gemmepi_plan_%s; gemmepi_run_%s runs those of gemmepi_plan_%s",
+                    gpi__plan_kind_names[plan->kind], gpi__plan_kind_names[kind], gpi__plan_kind_names[kind]);
+    return GEMMEPI_OK;
 }
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */

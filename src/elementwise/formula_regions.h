@@ -96,10 +96,8 @@ static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_a
             name = gpi__tensor_names[t];
     GPI__INVALID_IF(args->weight < 0 || args->weight > 0 || args->weight != args->weight,
                     "args.weight is %g, but a formula has none: leave it 0", args->weight);
-    if (!name)
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "args.%s is given, but a formula has only y and operands: leave it NULL", name);
+    GPI__INVALID_IF(name, "args.%s is given, but a formula has only y and operands: leave it NULL", name);
+    return GEMMEPI_OK;
 }
 
 /* All rules for a run's pointers. pointers: by place, y's at RESULT. reach: likewise. */

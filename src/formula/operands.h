@@ -220,13 +220,12 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
                     "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
                     "one scale for the whole batch: leave it 0",
                     i, o->name, (long long)o->scale.batch_stride);
-    if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
-        return GEMMEPI_OK;
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
+    GPI__INVALID_IF(
+        o->scale.mode != GEMMEPI_SCALE_NONE && !(o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale),
         "desc.operands[%d].scale.mode (of %s) is %s (%d); accepted are 0 and, of E4M3, E5M2 and I8, "
         "GEMMEPI_SCALE_TENSOR (1)",
         i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
+    return GEMMEPI_OK;
 }
 
 /* desc.operands and desc.operand_count of any desc: at most `most` of them. */

@@ -343,18 +343,17 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
                     "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
                     draft->through ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
                     gpi__value_name(&draft->said.desc), draft->through ? "it, forward too" : "one of them");
-    if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
-                     gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
-                     !draft->through              ? "g_dtype"
-                     : draft->said.desc.exchanged ? "db.dtype"
-                                                  : "da.dtype",
-                     gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name,
-                     gpi__is_scaled_dtype((int)layer->y.dtype)
-                         ? ", which G cannot be: round in another product"
-                         : ": then G is in that, too");
+    GPI__INVALID_IF(layer->y.dtype != g && gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0),
+                    "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+                    gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
+                    !draft->through              ? "g_dtype"
+                    : draft->said.desc.exchanged ? "db.dtype"
+                                                 : "da.dtype",
+                    gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name,
+                    gpi__is_scaled_dtype((int)layer->y.dtype)
+                        ? ", which G cannot be: round in another product"
+                        : ": then G is in that, too");
+    return GEMMEPI_OK;
 }
 
 /* P and dY, once they are read as operands, have one scale. */

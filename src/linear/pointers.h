@@ -44,6 +44,7 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
 
 /* The arrays of a formula's operands, and the pointers of the layer before. */
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
+    const char *of = gpi__has_befores_formula(task) ? "before->" : "";
     GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before,
                     "args.before is given, but desc.before is NULL");
     GPI__INVALID_IF(
@@ -54,12 +55,9 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
                         (args->operands || args->operand_scales) && !gpi__is_given_g(task),
                     "args.%s is given, but desc.formula is NULL",
                     args->operands ? "operands" : "operand_scales");
-    if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
-        const char *of = gpi__has_befores_formula(task) ? "before->" : "";
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
-                         of, of, (int)task->operand_count);
-    }
+    GPI__INVALID_IF(task->operand_count && !gpi__args_of_operands(task, args)->operands,
+                    "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers", of, of,
+                    (int)task->operand_count);
     return GEMMEPI_OK;
 }
 

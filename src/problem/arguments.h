@@ -177,11 +177,10 @@ static gemmepi_status gpi__list_regions(const gpi__problem *problem, const gpi__
 
 /* alpha and beta of an I32 result. */
 static gemmepi_status gpi__check_whole(const char *name, double value) {
-    if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
-                     value);
+    GPI__INVALID_IF(!(value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value),
+                    "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
+                    value);
+    return GEMMEPI_OK;
 }
 
 /* Presence and alignment of the product's own pointers, and the list of them; they and the scalars have been taken. */

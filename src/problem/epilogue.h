@@ -122,12 +122,11 @@ static gemmepi_status gpi__check_activation(const char *field, gemmepi_epilogue 
             "desc.flags for the rest)",
             (gpi__ull)epilogue, number, name);
     }
-    if (gpi__activation_name(epilogue))
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "desc.%s is 0x%llx, whose 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
-                     "GEMMEPI_RELU and so on, never two or-ed%s",
-                     field, (gpi__ull)epilogue, (unsigned)gpi__activation(epilogue), GPI__UNINITIALISED);
+    GPI__INVALID_IF(!gpi__activation_name(epilogue),
+                    "desc.%s is 0x%llx, whose 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
+                    "GEMMEPI_RELU and so on, never two or-ed%s",
+                    field, (gpi__ull)epilogue, (unsigned)gpi__activation(epilogue), GPI__UNINITIALISED);
+    return GEMMEPI_OK;
 }
 
 /* In words, which only a refusal needs: one-shot calls come by here. */

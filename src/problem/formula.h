@@ -174,8 +174,7 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
     status = gpi__check_view(view, name, items);
     if (!status && operand->output && (view->batch_stride || !gpi__may_cover_batch(operand)))
         status = gpi__check_output(view, name, items);
-    if (status)
-        return gpi__fail(status, "%s (the formula calls it %s)", gpi__error_text, given->name);
+    GPI__REFUSE_IF(status, status, "%s (the formula calls it %s)", gpi__error_text, given->name);
     place->ld = view->ld;
     place->batch_stride = view->batch_stride;
     return GEMMEPI_OK;

@@ -94,11 +94,10 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
 }
 
 static gemmepi_status gpi__check_positions(const char *name, int64_t size) {
-    if (size >= 0 && size < ((int64_t)1 << 30))
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
-                     (long long)size, GPI__UNINITIALISED);
+    GPI__INVALID_IF(size < 0 || size >= (int64_t)1 << 30,
+                    "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
+                    (long long)size, GPI__UNINITIALISED);
+    return GEMMEPI_OK;
 }
 
 /* What gathers and scatters ask of the rest. */

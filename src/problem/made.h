@@ -182,10 +182,9 @@ static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, cons
     gemmepi_matmul_desc result; /* of which what is stored is v */
     gemmepi_status status;
     gpi__view d;
-    if (is_one && varies)
-        return gpi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "it reads item, or an operand with a batch_stride, but a is one matrix for all groups");
+    GPI__UNSUPPORTED_IF(
+        is_one && varies,
+        "it reads item, or an operand with a batch_stride, but a is one matrix for all groups");
     if (is_one || (!problem->grouping.groups && !gpi__factor_of_desc(desc, i)->batch_stride && !varies))
         items = 1;
     gpi__lay_out_made(from, extents[0], extents[1], items, made);
@@ -289,8 +288,8 @@ static gemmepi_status gpi__in_words_of_operand(gemmepi_status status, int i) {
     const char *text = "desc.formula";
     char own[GPI__ERROR_TEXT_SIZE];
     memcpy(own, gpi__error_text, sizeof own);
-    if (strncmp(own, text, strlen(text)) == 0)
-        return gpi__fail(status, "desc.%s.formula%s", gpi__operand_names[i], own + strlen(text));
+    GPI__REFUSE_IF(strncmp(own, text, strlen(text)) == 0, status, "desc.%s.formula%s", gpi__operand_names[i],
+                   own + strlen(text));
     return strncmp(own, "desc.", 5) == 0
                ? status
                : gpi__fail(status, "desc.%s.formula: %s", gpi__operand_names[i], own);

@@ -17,10 +17,9 @@ static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const ge
                        : desc->d.ld                         ? "d.ld is given"
                        : desc->d.batch_stride               ? "d.batch_stride is given"
                                                             : NULL;
-    if (!gpi__lacks_d(problem) || !what)
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
-                     desc->formula_result ? desc->formula_result : "d");
+    GPI__INVALID_IF(gpi__lacks_d(problem) && what, "desc.%s, but the formula does not assign %s", what,
+                    desc->formula_result ? desc->formula_result : "d");
+    return GEMMEPI_OK;
 }
 
 /* The formula, of its graph or for the types that the problem has, and the columns of D along the bias. */
@@ -49,13 +48,12 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
 static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char *text) {
     const gpi__formula *formula = problem->formula->placed.formula;
     char place[GPI__PLACE_TEXT];
-    if (!formula->rounds || problem->found_scale <= GEMMEPI_SCALE_TENSOR)
-        return GEMMEPI_OK;
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
+    GPI__INVALID_IF(
+        formula->rounds && problem->found_scale > GEMMEPI_SCALE_TENSOR,
         "%s: rounded is the value that d stores, but desc.flags has FIND_SCALE_D, which finds d's scales after "
         "the formula: compute it from d afterwards, or use one scale (desc.d.scale.mode TENSOR)",
         gpi__name_place(text, formula->places.rounded, place));
+    return GEMMEPI_OK;
 }
 
 /* Its operands, once the row-major problem is there. */

@@ -24,10 +24,9 @@ static gemmepi_status gpi__check_parameter(gemmepi_epilogue epilogue, int has_pa
 
 /* It is computed with in the accumulator's type. */
 static gemmepi_status gpi__check_range_of_parameter(double parameter, int accumulator) {
-    if (accumulator == GEMMEPI_F64 || (parameter <= FLT_MAX && parameter >= -FLT_MAX))
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; the largest F32 is 3.4e38",
-                     parameter);
+    GPI__INVALID_IF(accumulator != GEMMEPI_F64 && !(parameter <= FLT_MAX && parameter >= -FLT_MAX),
+                    "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
+    return GEMMEPI_OK;
 }
 
 /* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */

@@ -165,10 +165,9 @@ static gemmepi_status gpi__broadcast(gpi__task *task, const gemmepi_tensor *tens
 
 static gemmepi_status gpi__check_axis(const char *name, int axis, int rank, int *result) {
     *result = axis < 0 ? axis + rank : axis;
-    if (*result >= 0 && *result < rank)
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
-                     axis, rank, -rank, rank - 1);
+    GPI__INVALID_IF(*result < 0 || *result >= rank, "%s is %d; a has %d axes, so accepted are %d to %d", name,
+                    axis, rank, -rank, rank - 1);
+    return GEMMEPI_OK;
 }
 
 /* a (which A) or da (DA) holds value and gate: two operands of one pointer. The operand has been broadcast. */
