@@ -5,7 +5,7 @@
    The family drawn is what 300 random problems run on each of seven chips, one kernel in ten without --all. FOLDER/NAME.ARCH.txt says what was
    compiled, and what its launches ask for; machine_code.py reads both.
 
-   A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame; known_spills has two kinds),
+   A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame; known_spills has one kind),
    or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
    there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
@@ -1888,9 +1888,6 @@ static void list_found(void) {
     for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++)
         for (i = 0; i < count; i++) {
             gemmepi_epilogue epilogue = gpi__activations[nth].code | of[i];
-            if (epilogue ==
-                (GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BIAS)) /* the engine's rule leaves it out */
-                continue;
             for (shape = 0; shape < (int)GPI__COUNT(gpi__sm90_shapes); shape++)
                 if (takes_all || (shape + i + (int)nth) % 4 == rounds() % 4)
                     add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape,
@@ -2460,7 +2457,6 @@ static const struct {
     int bytes;
 } known_spills[] = {
     {"fused_f16_to_f32_quick_gelu_aux_gated_shape_0_layout_2", "", "", 4},
-    {"found_", "_bias_gated_shape_2_layout_", "_scaled", 28},
 };
 
 static int is_known_to_spill(const char *name, int bytes) {

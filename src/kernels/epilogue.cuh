@@ -90,22 +90,22 @@ __device__ inline void load_residual(const gpi__epilogue_params &p, const Run_of
 }
 #endif
 
-// v as it goes into the formula: with its factors, C and the bias. column is that of the half.
-__device__ inline void finish_product(const gpi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of, int half,
-                                      long long item, long long row, long long column, int valid, Acc (&v)[RUN]) {
+// v with its factors and C. at: a half's.
+__device__ inline void finish_product(const gpi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at, int half,
+                                      Acc (&v)[RUN]) {
     Acc other[RUN];
     Acc row_factor = COLUMNS_SCALED ? Acc(1) : state.alpha;
     if (ROWS_SCALED)
-        row_factor = product(row_factor, (Acc)p.scale_a.data[item * p.scale_a.stride + row]);
+        row_factor = product(row_factor, (Acc)p.scale_a.data[at.item * p.scale_a.stride + at.row]);
     multiply_by_factors(row_factor, state.column_factors[half], v);
     if (takes_c(p, state)) {
-        load<GEMMEPI_C_TYPE, HALVES_IN>(p.c, item, row, column, valid, other);
+        load<GEMMEPI_C_TYPE, HALVES_IN>(p.c, at.item, at.row, at.column, at.valid, other);
         add_product(SCALES_C ? product(state.beta, state.scale_c) : state.beta, other, v);
     }
-    if (GEMMEPI_ADDS_BIAS) { // half after half: fewer registers
-        to_accs(of.bias[half], other);
-        add_product(Acc(1), other, v);
-    }
+}
+__device__ inline Run_of_formula half_of_run(const gpi__epilogue_params &p, const Run_of_formula &at, int half) {
+    return {at.item, at.row, IN_GROUPS ? column_of_half<HALVES_IN>(p, at.column, half) : at.column + half * p.n,
+            valid_of_half<HALVES_IN>(at.valid, half)};
 }
 
 // v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out.
@@ -113,9 +113,15 @@ __device__ inline void epilogue(const gpi__epilogue_params &p, Epilogue_state &s
                                 const Saved &saved, long long item, long long row, long long column, int valid,
                                 Acc (&v)[HALVES][RUN]) {
 #pragma unroll
-    for (int half = 0; half < HALVES_IN; half++)
-        finish_product(p, state, of, half, item, row, IN_GROUPS ? column_of_half<HALVES_IN>(p, column, half) : column + half * p.n,
-                       valid_of_half<HALVES_IN>(valid, half), v[half]);
+    for (int half = 0; half < HALVES_IN; half++) {
+        if (!FINISHES_FIRST)
+            finish_product(p, state, half_of_run(p, {item, row, column, valid}, half), half, v[half]);
+        if (GEMMEPI_ADDS_BIAS) { // half after half: fewer registers
+            Acc bias[RUN];
+            to_accs(of.bias[half], bias);
+            add_product(Acc(1), bias, v[half]);
+        }
+    }
     if constexpr (HALVES_IN == 2)
         regroup<false>(v);
     apply_formula(p, state, of, saved, {item, row, column, valid}, v);

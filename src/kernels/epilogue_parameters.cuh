@@ -145,6 +145,7 @@ constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
 constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;
 constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;
 constexpr bool FINDS = GEMMEPI_FINDS;
+constexpr bool FINISHES_FIRST = SPREAD && FINDS && HALVES_IN == 2 && !GEMMEPI_UNIT_ALPHA; // C is added to all sums before any is used
 constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;
 constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
 

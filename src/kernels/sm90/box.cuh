@@ -66,12 +66,12 @@ struct Found_vectors {
 struct Run_place {
     int half, g, row, column, valid;
 };
-__device__ inline Run_place place_of_run(const gpi__sm90_params &params, const Box &box, int half, int g) {
-    int group = box.group + g;
-    int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + column_of_lane() + group * GROUP;
-    if ((BACKWARD || FINDS) && !GEMMEPI_UNIT_ALPHA) // each run for itself: what they have in common would take registers
+__device__ inline Run_place place_of_run(const gpi__sm90_params &params, const Tile &tile, int row, int first_group, int half, int g) {
+    int group = first_group + g;
+    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + column_of_lane() + group * GROUP;
+    if (((BACKWARD || FINDS) && !GEMMEPI_UNIT_ALPHA) || (FINDS && GATED && HAS_BIAS)) // each for itself: what runs have in common takes registers
         asm volatile("" : "+r"(at), "+r"(column));
-    int valid = at < end_of_rows(params, box.tile) ? columns_left(params, box.tile, group) : 0;
+    int valid = at < end_of_rows(params, tile) ? columns_left(params, tile, group) : 0;
     return {half, g, row_in_memory(params, at, valid > 0), column, valid};
 }
 
@@ -122,7 +122,7 @@ __device__ inline void finish_runs(const gpi__sm90_params &params, const Finishe
     for (int g = 0; g < BOX_GROUPS; g++) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            Run_place at = place_of_run(params, box, half, g);
+            Run_place at = place_of_run(params, box.tile, box.row, box.group, half, g);
             Acc results[HALVES][RUN];
             finish_run(params, finisher, box, at, results);
             if constexpr (ADDS_COLUMNS)

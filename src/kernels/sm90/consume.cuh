@@ -88,6 +88,26 @@ __device__ inline void finish_strips(const gpi__sm90_params &p, const Finisher &
     }
 }
 
+// FINISHES_FIRST: a strip's sums get their factors and C where they are.
+__device__ inline void finish_products_of_strip(const gpi__sm90_params &p, const Epilogue_state &state, const Tile &tile, int row,
+                                                float (&sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int run = 0; run < 2 * GROUPS; run++) {
+        Run_place at = place_of_run(p, tile, row, 0, run % 2, run / 2);
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++) {
+            Acc v[RUN];
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                v[i] = sums[first_sum(half, at.g) + i / 2 * 4 + at.half * 2 + i % 2];
+            finish_product(p.epilogue, state, half_of_run(p.epilogue, {tile.item, at.row, at.column, at.valid}, half), half, v);
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                sums[first_sum(half, at.g) + i / 2 * 4 + at.half * 2 + i % 2] = v[i];
+        }
+    }
+}
+
 // FINDS: strips, and of each the boxes, so that what is kept of a vector is stored before the next strip.
 __device__ inline void finish_vectors(const gpi__sm90_params &p, const Finisher &finisher, const Rows &rows,
                                       float (&sums)[STRIPS][TILE_N / 2]) {
@@ -95,6 +115,8 @@ __device__ inline void finish_vectors(const gpi__sm90_params &p, const Finisher 
     for (int strip = 0; strip < STRIPS; strip++) {
         int row = rows.first + strip * 64;
         Found_vectors found;
+        if (FINISHES_FIRST)
+            finish_products_of_strip(p, finisher.state, rows.tile, row, sums[strip]);
 #pragma unroll
         for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
             Of_columns now[BOX_GROUPS];

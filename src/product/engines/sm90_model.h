@@ -93,9 +93,6 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
         return 0;
     if (gpi__found_beside(problem, unit_alpha) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
         return 0;
-    if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
-        gpi__activation(problem->epilogue) == GEMMEPI_TANH)
-        return 0; /* a register is missing, or three where A is transposed */
     if (gpi__column_lines(problem) && shape->parts > 1)
         return 0; /* blocks that divide k share out a tile's boxes: none has all rows of a column */
     if (!shape->ping_pong && shape->parts == 1 && gpi__has_operand(problem, GPI__ROW_FACTOR) &&

@@ -145,9 +145,6 @@ static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gp
         return "with a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
     if (gpi__halves_in(problem) > 1 && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
         return "with a gate's aux or residual registers are too few for a vector whose scale is found";
-    if (gpi__halves_in(problem) > 1 && gpi__has(problem, GEMMEPI_BIAS) &&
-        gpi__activation(problem->epilogue) == GEMMEPI_TANH)
-        return "with alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
     return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
