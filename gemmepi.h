@@ -30599,7 +30599,7 @@ static gemmepi_status gpi__lt_route_build(gpi__matmul_plan *plan, const gpi__can
   return status;
 }
 
-static const char *gpi__lt_route_not_for(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
+static const char *gpi__lt_route_needs_other_plan(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
   return gpi__lt_needs_other_plan(plan->base.context, (const gpi__lt_product *)plan->built, arguments);
 }
 
@@ -30852,7 +30852,7 @@ static gemmepi_status gpi__split_run(const gpi__matmul_plan *plan, const gpi__ar
   return status;
 }
 
-static const char *gpi__split_not_for(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
+static const char *gpi__split_needs_other_plan(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
   const gpi__split *split = (const gpi__split *)plan->built;
   return split->bare ? NULL : gpi__lt_needs_other_plan(plan->base.context, &split->product, arguments);
 }
@@ -31186,15 +31186,15 @@ static gpi__candidate gpi__choose_fused(const gemmepi_context *context, const gp
 /* The rule that keeps a problem from the route, or NULL. */
 static const char *gpi__fused_rule(const gemmepi_context *context, const gpi__problem *problem) {
   const char *rule = gpi__engines_rule(context, problem);
-  if (!rule && !GPI__HAS_SM80 && !GPI__HAS_SM90)
-    rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
-  if (!rule && !GPI__HAS_SM80 && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
-    rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
-  if (!rule && gpi__sm80_type_rule(context, problem) && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
-    rule = gpi__sm80_type_rule(context, problem);
-  if (!rule && problem->found_scale && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
+  if (rule)
+    return rule;
+  if (!GPI__HAS_SM80 && !GPI__HAS_SM90)
+    return "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
+  rule = GPI__HAS_SM80 ? gpi__sm80_type_rule(context, problem)
+        : "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+  if (!rule && problem->found_scale)
     rule = "only its kernel for Hopper finds scales of d, and that does not run this problem";
-  return rule;
+  return rule && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER ? rule : NULL;
 }
 
 /* >>building */
@@ -31455,7 +31455,7 @@ typedef struct gpi__route {
   /* The primary context is current. GEMMEPI_UNSUPPORTED where nothing has run, and another route is to. */
   gemmepi_status (*run)(const gpi__matmul_plan *plan, const gpi__arguments *arguments, char *workspace, gemmepi_stream stream);
   /* Why the plan is not for such a run, or NULL. Without it, it is for all. */
-  const char *(*not_for)(const gpi__matmul_plan *plan, const gpi__arguments *arguments);
+  const char *(*needs_other_plan)(const gpi__matmul_plan *plan, const gpi__arguments *arguments);
   /* Takes out of the candidates what cannot run in the plan's stead. Without it no other route is tried. */
   void (*give_up)(const gpi__matmul_plan *plan, gpi__candidates *candidates);
   /* The kernel's name, its tile, and the launches. */
@@ -31620,9 +31620,9 @@ static void gpi__host_explain(const gpi__matmul_plan *plan, const char *kernel, 
 /* In the order in which candidates are listed: of two of one rank the first is taken. */
 static const gpi__route gpi__routes[] = {
   {GEMMEPI_ROUTE_LT, gpi__lt_rule, gpi__enumerate_lt, gpi__lt_route_build, gpi__lt_route_run,
-  gpi__lt_route_not_for, gpi__lt_route_give_up, gpi__lt_route_describe, gpi__lt_route_explain},
+  gpi__lt_route_needs_other_plan, gpi__lt_route_give_up, gpi__lt_route_describe, gpi__lt_route_explain},
   {GEMMEPI_ROUTE_SPLIT, gpi__split_rule, gpi__enumerate_split, gpi__split_build, gpi__split_run,
-  gpi__split_not_for, gpi__split_give_up, gpi__split_describe, gpi__split_explain},
+  gpi__split_needs_other_plan, gpi__split_give_up, gpi__split_describe, gpi__split_explain},
   {GEMMEPI_ROUTE_FUSED, gpi__fused_rule, gpi__enumerate_fused, gpi__fused_build, gpi__fused_run, NULL,
   gpi__fused_give_up, gpi__fused_describe, gpi__fused_explain},
   {GEMMEPI_ROUTE_PLAIN, NULL, gpi__enumerate_plain, gpi__plain_build, gpi__plain_run, NULL, NULL,
@@ -32986,7 +32986,7 @@ static const char *gpi__needs_other_plan(const gpi__matmul_plan *plan, const gpi
   int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
   if (plan->unit_alpha && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
     return GPI__UNIT_ALPHA;
-  return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
+  return plan->route->needs_other_plan ? plan->route->needs_other_plan(plan, arguments) : NULL;
 }
 
 /* The plan for runs that are not for this one. */

@@ -117,7 +117,7 @@ static const char *gpi__needs_other_plan(const gpi__matmul_plan *plan, const gpi
     int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
     if (plan->unit_alpha && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
         return GPI__UNIT_ALPHA;
-    return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
+    return plan->route->needs_other_plan ? plan->route->needs_other_plan(plan, arguments) : NULL;
 }
 
 /* The plan for runs that are not for this one. */

@@ -169,16 +169,15 @@ static gpi__candidate gpi__choose_fused(const gemmepi_context *context, const gp
 /* The rule that keeps a problem from the route, or NULL. */
 static const char *gpi__fused_rule(const gemmepi_context *context, const gpi__problem *problem) {
     const char *rule = gpi__engines_rule(context, problem);
-    if (!rule && !GPI__HAS_SM80 && !GPI__HAS_SM90)
-        rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
-    if (!rule && !GPI__HAS_SM80 && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
-        rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
-    if (!rule && gpi__sm80_type_rule(context, problem) &&
-        gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
-        rule = gpi__sm80_type_rule(context, problem);
-    if (!rule && problem->found_scale && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
+    if (rule)
+        return rule;
+    if (!GPI__HAS_SM80 && !GPI__HAS_SM90)
+        return "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
+    rule = GPI__HAS_SM80 ? gpi__sm80_type_rule(context, problem)
+                         : "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+    if (!rule && problem->found_scale)
         rule = "only its kernel for Hopper finds scales of d, and that does not run this problem";
-    return rule;
+    return rule && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER ? rule : NULL;
 }
 
 /* >>building */

@@ -20,7 +20,8 @@ static gemmepi_status gpi__lt_route_build(gpi__matmul_plan *plan, const gpi__can
     return status;
 }
 
-static const char *gpi__lt_route_not_for(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
+static const char *gpi__lt_route_needs_other_plan(const gpi__matmul_plan *plan,
+                                                  const gpi__arguments *arguments) {
     return gpi__lt_needs_other_plan(plan->base.context, (const gpi__lt_product *)plan->built, arguments);
 }
 

@@ -25,7 +25,7 @@ typedef struct gpi__route {
     gemmepi_status (*run)(const gpi__matmul_plan *plan, const gpi__arguments *arguments, char *workspace,
                           gemmepi_stream stream);
     /* Why the plan is not for such a run, or NULL. Without it, it is for all. */
-    const char *(*not_for)(const gpi__matmul_plan *plan, const gpi__arguments *arguments);
+    const char *(*needs_other_plan)(const gpi__matmul_plan *plan, const gpi__arguments *arguments);
     /* Takes out of the candidates what cannot run in the plan's stead. Without it no other route is tried. */
     void (*give_up)(const gpi__matmul_plan *plan, gpi__candidates *candidates);
     /* The kernel's name, its tile, and the launches. */
@@ -197,9 +197,9 @@ static void gpi__host_explain(const gpi__matmul_plan *plan, const char *kernel, 
 /* In the order in which candidates are listed: of two of one rank the first is taken. */
 static const gpi__route gpi__routes[] = {
     {GEMMEPI_ROUTE_LT, gpi__lt_rule, gpi__enumerate_lt, gpi__lt_route_build, gpi__lt_route_run,
-     gpi__lt_route_not_for, gpi__lt_route_give_up, gpi__lt_route_describe, gpi__lt_route_explain},
+     gpi__lt_route_needs_other_plan, gpi__lt_route_give_up, gpi__lt_route_describe, gpi__lt_route_explain},
     {GEMMEPI_ROUTE_SPLIT, gpi__split_rule, gpi__enumerate_split, gpi__split_build, gpi__split_run,
-     gpi__split_not_for, gpi__split_give_up, gpi__split_describe, gpi__split_explain},
+     gpi__split_needs_other_plan, gpi__split_give_up, gpi__split_describe, gpi__split_explain},
     {GEMMEPI_ROUTE_FUSED, gpi__fused_rule, gpi__enumerate_fused, gpi__fused_build, gpi__fused_run, NULL,
      gpi__fused_give_up, gpi__fused_describe, gpi__fused_explain},
     {GEMMEPI_ROUTE_PLAIN, NULL, gpi__enumerate_plain, gpi__plain_build, gpi__plain_run, NULL, NULL,

@@ -235,7 +235,8 @@ static gemmepi_status gpi__split_run(const gpi__matmul_plan *plan, const gpi__ar
     return status;
 }
 
-static const char *gpi__split_not_for(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
+static const char *gpi__split_needs_other_plan(const gpi__matmul_plan *plan,
+                                               const gpi__arguments *arguments) {
     const gpi__split *split = (const gpi__split *)plan->built;
     return split->bare ? NULL : gpi__lt_needs_other_plan(plan->base.context, &split->product, arguments);
 }
