@@ -135,7 +135,7 @@ $(LINKED)/made: $(COPIED) tests/linked.awk
 	@mkdir -p $(sort $(dir $(DECLARED) $(DECLARED:$(LINKED)/declared/%=$(LINKED)/defined/%)))
 	@awk -v out=$(LINKED) -f tests/linked.awk $(COPIED)
 	@[ -f $(LINKED)/declared/gemmepi.h ] || echo '#include "gemmepi.in.h"' >$(LINKED)/declared/gemmepi.h
-	@echo '#include "../../../kernels_src.h"' >$(LINKED)/kernels_src.h
+	@[ -f $(LINKED)/kernels_src.h ] || echo '#include "../../../kernels_src.h"' >$(LINKED)/kernels_src.h
 	@touch $@
 
 # A recipe without commands: make looks again whether the copy is another.
