@@ -76,6 +76,7 @@ typedef struct world {
     int count;
     double *v; /* [batch, m, n] */
     double alpha, beta;
+    float scales_c[3]; /* of its items */
     rng random;
     unsigned flags;
 } world;
@@ -804,7 +805,9 @@ static void work_out_v(world *w) {
                 for (s = 0; s < w->k; s++)
                     sum += number_at(&w->a, item, i, s) * number_at(&w->b, item, s, j);
                 w->v[(item * w->m + i) * w->n + j] =
-                    w->alpha * sum + (w->has_c ? w->beta * number_at(&w->c, item, i, j) : 0);
+                    w->alpha * sum + (w->has_c ? w->beta * number_at(&w->c, item, i, j) *
+                                                     (w->c.o.scale.mode ? w->scales_c[item] : 1)
+                                               : 0);
             }
 }
 
@@ -915,7 +918,7 @@ static gemmepi_status run_world(world *w, int column_major, int by_plan, int spa
     args.alpha = &w->alpha;
     args.c = w->has_c ? there(w->c.memory, w->c.bytes) : NULL;
     args.beta = w->has_c ? &w->beta : NULL;
-    args.scale_c = w->has_c && w->c.o.scale.mode ? (float *)there(&w->c.scale, sizeof w->c.scale) : NULL;
+    args.scale_c = w->has_c && w->c.o.scale.mode ? (float *)there(w->scales_c, sizeof w->scales_c) : NULL;
     if (!by_plan)
         return back(gemmepi_matmul(here->context, &desc, &args, NULL));
     status = gemmepi_plan_matmul(here->context, &desc, &plan);
@@ -974,7 +977,9 @@ static void start_world(world *w, const formula_case *c, int m, int n, int batch
     w->has_c = batch > 1;
     w->a.o.dtype = w->b.o.dtype = w->c.o.dtype = w->d.o.dtype = dtype;
     if (dtype == GEMMEPI_BF16)
-        w->c.o.dtype = GEMMEPI_E4M3, w->c.o.scale.mode = GEMMEPI_SCALE_TENSOR, w->c.scale = 0.5;
+        w->c.o.dtype = GEMMEPI_E4M3, w->c.o.scale.mode = GEMMEPI_SCALE_TENSOR, w->c.o.scale.batch_stride = 1,
+        w->c.scale = 1;
+    w->scales_c[0] = 0.5, w->scales_c[1] = 2, w->scales_c[2] = 0.25;
     w->a.o.name = "a", w->b.o.name = "b", w->d.o.name = "d";
     make_tensor(w, &w->a, m, w->k, batch, spaced);
     make_tensor(w, &w->b, w->k, n, batch, spaced);
