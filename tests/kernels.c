@@ -5,7 +5,7 @@
    The family drawn is what 300 random problems run on each of seven chips, one kernel in ten without --all. FOLDER/NAME.ARCH.txt says what was
    compiled, and what its launches ask for; machine_code.py reads both.
 
-   A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame; known_spills has one kind),
+   A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame),
    or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
    there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
@@ -2451,29 +2451,9 @@ static void complain(outcome *result, const char *format, const char *text) {
     result->passed = 0;
 }
 
-/* What is known to spill, and how many bytes at most: one register to seven are missing. Nothing else may. Names as they begin and end. */
-static const struct {
-    const char *begin, *middle, *end;
-    int bytes;
-} known_spills[] = {
-    {"fused_f16_to_f32_quick_gelu_aux_gated_shape_0_layout_2", "", "", 4},
-};
-
-static int is_known_to_spill(const char *name, int bytes) {
-    size_t i, length = strlen(name);
-    for (i = 0; i < GPI__COUNT(known_spills); i++) {
-        size_t end = strlen(known_spills[i].end);
-        if (bytes <= known_spills[i].bytes && strstr(name, known_spills[i].middle) &&
-            strncmp(name, known_spills[i].begin, strlen(known_spills[i].begin)) == 0 && length >= end &&
-            strcmp(name + length - end, known_spills[i].end) == 0)
-            return 1;
-    }
-    return 0;
-}
-
 /* "ptxas  .  16 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads" and "Used 40 registers"; one of each for every
    entry of the file */
-static void read_report(const char *name, const char *log, outcome *result) {
+static void read_report(const char *log, outcome *result) {
     const char *line, *end;
     int entries = 0, reports = 0;
     for (line = log; *line; line = *end ? end + 1 : end) {
@@ -2491,8 +2471,7 @@ static void read_report(const char *name, const char *log, outcome *result) {
         if (sizes && sscanf(sizes, "%d bytes stack frame, %d bytes spill stores, %d bytes spill loads",
                             &frame, &stores, &loads) == 3) {
             reports++;
-            if ((frame || stores || loads) &&
-                !(stores && is_known_to_spill(name, stores > loads ? stores : loads)))
+            if (frame || stores || loads)
                 complain(result, "it uses local memory: %s", sizes);
         }
         used = strstr(text, "Used ");
@@ -2552,7 +2531,7 @@ static void compile_kernel(const gpi__nvrtc *nvrtc, int index, const char *folde
     if (gpi__compile(nvrtc, &allocator, what->file, what->prologue, &target, &image, &log) != GEMMEPI_OK) {
         complain(result, "%s", gemmepi_last_error());
     } else {
-        read_report(what->name, log ? log : "", result);
+        read_report(log ? log : "", result);
         snprintf(path, sizeof path, "%s/%s.%s.cubin", folder, what->name, what->target);
         if (image.size < 4 || memcmp(image.data, "\177ELF", 4) != 0)
             complain(result, "the cubin is no ELF file%s", "");

@@ -117,10 +117,12 @@ constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 // One copy of the instructions for all columns, where there are many of them, as of some formulas and of gates' gradients in 32 bits; and
 // where ptxas would lack a register without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for
-// ELU and gates made anew behind a bias; beside sums of columns for a factor of rows; for an exact activation whose results of 32 bits are
+// ELU and gates made anew behind a bias; beside sums of columns for a factor of rows, and for gradients in tiles of 192 columns where k is
+// A's outer axis and B's inner one; for an exact activation whose results of 32 bits are
 // copied in words, and SIGMOID's in any case.
 constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_IN_FACTOR >= 0 ||
-                                       (ACTIVATION == ELU && COMPILER >= 1300)
+                                       (ACTIVATION == ELU && COMPILER >= 1300) ||
+                                       (BACKWARD && !LOADS_MASK && TILE_N == 192 && !A_ROWS && B_ROWS)
                                  : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && (ACTIVATION == ELU || (GATED && UPSTREAM))) ||
                                        BOX_GROUPS == 1 && ((GATED && BACKWARD) || (GROUPED && WRITES_AUX) ||
                                                        (COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
@@ -139,6 +141,8 @@ static_assert(!ADDS_COLUMNS || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 
 // gradient leaves them.
 constexpr bool NEEDS_REGISTERS =
     !SUMMED && !HAS_SCALES && ((ADDS_COLUMNS && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || FINDS ||
-                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_UNIT_ALPHA) || __CUDACC_VER_MAJOR__ < 13)));
+                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_UNIT_ALPHA) || __CUDACC_VER_MAJOR__ < 13 ||
+                                            (ACTIVATION == QUICK_GELU && WRITES_AUX && !HAS_BIAS && BOX_GROUPS == 1 && GEMMEPI_COPIED &&
+                                             TILE_M == 128))));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
