@@ -30,7 +30,7 @@ typedef struct gpi__host_formula {
     unsigned kinds; /* bits: of the outputs that this walk makes */
     int64_t first;  /* the first unit of the run */
     int spread;     /* v's members lie next to each other, in as many tiles; else each has its own tile */
-    gpi__host_tile tile;
+    gpi__host_tile tile; /* 32 KB, which are not cleared */
     gpi__run run;
     double amax[GPI__FORMULA_OPERANDS + 1];
     uint8_t has_amax[GPI__FORMULA_OPERANDS + 1];
@@ -221,6 +221,11 @@ static void gpi__fill_tile(gpi__host_formula *h, int64_t row, int64_t rows) {
 
 /* >>writing */
 
+static int gpi__wants_amax(const gpi__host_formula *h, int o) {
+    return o == GPI__RESULT ? h->problem && gpi__has_operand(h->problem, GPI__AMAX_D)
+                            : h->placed->operands[o].amax != 0;
+}
+
 /* `count` values of an output. */
 static void gpi__write_output(gpi__host_formula *h, int o, int64_t row, gpi__host_columns columns, int count,
                               const double *values) {
@@ -228,8 +233,10 @@ static void gpi__write_output(gpi__host_formula *h, int o, int64_t row, gpi__hos
     int64_t step = count > 1 ? gpi__place_of(h, o, item, row, columns.first + columns.step) - at : 1;
     double scale = gpi__scale_of_operand(h, o), scaled[GPI__UNITS];
     int i;
-    gpi__host_amax(&h->amax[o], count, values);
-    h->has_amax[o] = 1;
+    if (gpi__wants_amax(h, o)) {
+        gpi__host_amax(&h->amax[o], count, values);
+        h->has_amax[o] = 1;
+    }
     for (i = 0; i < count && h->placed->operands[o].scale; i++)
         scaled[i] = values[i] * scale;
     gpi__store_strided(h->formula->operands[o].dtype,
@@ -375,12 +382,14 @@ static void gpi__walk_block(gpi__host_formula *h, int64_t row, int64_t rows) {
     }
 }
 
+/* Without v each row by itself, as memory mostly has it, if it is longer than a run. */
 static void gpi__walk_rows(gpi__host_formula *h) {
-    int64_t item, row, rows;
+    int together = h->formula->reads_value || h->placed->columns <= GPI__UNITS;
+    int64_t most = together ? GPI__HOST_TILE : 1, item, row, rows;
     for (item = 0; item < h->placed->items; item++) {
         gpi__start_item(h, item);
         for (row = 0; row < h->placed->rows; row += rows) {
-            rows = gpi__smaller(h->placed->rows - row, GPI__HOST_TILE);
+            rows = gpi__smaller(h->placed->rows - row, most);
             for (gpi__start_units(h, 0); h->run.count > 0; gpi__start_units(h, h->first + h->run.count))
                 gpi__walk_block(h, row, rows);
             gpi__finish_kind(h, GEMMEPI_PER_ROW, row, rows);
@@ -412,10 +421,11 @@ static unsigned gpi__output_kinds(const gpi__formula *formula) {
     return kinds;
 }
 
-/* Reductions of columns want a walk of their own where there are others: ahead of the one that writes what is read in place. */
+/* Reductions of columns want a walk of their own where there are others: ahead of the one that writes what is read in place. Without v
+   and these it is by rows, too. */
 static void gpi__walk_kinds(gpi__host_formula *h) {
     unsigned kinds = gpi__output_kinds(h->formula), by_rows = kinds & ~(1u << GEMMEPI_PER_COLUMN);
-    int by_columns = !(by_rows & ~(1u << GEMMEPI_FULL));
+    int by_columns = !(by_rows & ~(1u << GEMMEPI_FULL)) && (kinds != by_rows || h->formula->reads_value);
     h->kinds = by_columns ? kinds : kinds & ~by_rows;
     if (h->kinds)
         gpi__walk_columns(h);
@@ -442,7 +452,8 @@ static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const 
     int o;
     if (size > sizeof room && !more)
         return GEMMEPI_OUT_OF_MEMORY;
-    memset(&h, 0, sizeof h);
+    memset(&h, 0, offsetof(gpi__host_formula, tile));
+    memset(&h.run, 0, sizeof h - offsetof(gpi__host_formula, run));
     h.v = (double(*)[GPI__HOST_TILE][GPI__HOST_TILE])(more ? more : (void *)room);
     h.cells = (gpi__reduced *)(void *)(h.v + parts);
     memset(h.cells, 0, cells * sizeof *h.cells);
@@ -459,9 +470,9 @@ static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const 
     h.run.indices[GPI__INDEX_DEPTH] = placed->depth;
     gpi__walk_kinds(&h);
     for (o = 0; o < h.formula->operand_count; o++)
-        if (placed->operands[o].amax && h.has_amax[o])
+        if (h.has_amax[o])
             gpi__store_run(placed->operands[o].amax, arguments->operand_amax[o], 0, 1, &h.amax[o]);
-    if (problem && h.has_amax[GPI__RESULT])
+    if (h.has_amax[GPI__RESULT])
         gpi__host_store_amax(problem, arguments, GPI__AMAX_D, h.amax[GPI__RESULT]);
     gpi__delete(allocator, more);
     return GEMMEPI_OK;
