@@ -8698,8 +8698,9 @@ typedef struct gpi__emitted_beside {
   int biased; /* the node that is v and the bias; -1: none */
   int added; /* the bias, which the kernel adds, so that the node is `in.v`; -1: activations add it as they multiply */
   int written; /* the output that is `in.v`, which the kernel stores by itself; -1: none */
+  int summed; /* the reduction of D, which the kernel has; -1: none */
 } gpi__emitted_beside;
-static const gpi__emitted_beside gpi__nothing_beside = {0, -1, -1, -1};
+static const gpi__emitted_beside gpi__nothing_beside = {0, -1, -1, -1, -1};
 
 typedef struct gpi__emitter {
   gpi__text *out;
@@ -8934,7 +8935,7 @@ static int gpi__joins_bias(const gpi__formula *f, int sum) {
 
 /* bias, written: the operands that a kernel has in those places, or -1; may_join: 0 where registers are too few. */
 static gpi__emitted_beside gpi__beside_product(const gpi__formula *f, int bias, int written, int may_join) {
-  gpi__emitted_beside beside = {1, -1, -1, -1};
+  gpi__emitted_beside beside = {1, -1, -1, -1, -1};
   beside.biased = gpi__biased_sum(f, bias);
   if (beside.biased >= 0 && !(may_join && gpi__joins_bias(f, beside.biased)))
     beside.added = bias;
@@ -9124,7 +9125,8 @@ static void gpi__emit_tables(const gpi__emitter *e) {
    FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
    FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns, 4 RUNS_IN_BLOCKS
    FORMULA_TABLES(X) X(place, name, kind, type, periods): of inputs that are read by index, a Table of an `in`
-   FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
+   FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction
+   FORMULA_SUMS_OF_D(X) likewise, of products: of what is D and no output of its own */
 static void gpi__emit_table(const gpi__emitter *e) {
   const gpi__formula *f = e->formula;
   int i, pass;
@@ -9137,11 +9139,13 @@ static void gpi__emit_table(const gpi__emitter *e) {
     (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__may_be_far(f), gpi__has_parameter(f));
   gpi__emit_uniforms(e);
   gpi__emit_tables(e);
-  for (pass = 0; pass < 2; pass++) {
-    gpi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
+  for (pass = 0; pass < 2 + e->beside->of_product; pass++) {
+    static const char *const lists[] = {"INPUTS", "OUTPUTS", "SUMS_OF_D"};
+    gpi__append(e->out, "#define FORMULA_%s(X)", lists[pass]);
     for (i = 0; i < f->operand_count; i++) {
       const gpi__formula_operand *o = &f->operands[i];
-      if (!(o->used & GPI__BY_PLACE) || o->output != pass || i == e->beside->added || i == e->beside->written)
+      if (!(o->used & GPI__BY_PLACE) || o->output != (pass > 0) || i == e->beside->added ||
+        i == e->beside->written || (i == e->beside->summed) != (pass == 2))
         continue;
       gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members, gpi__type(o->dtype));
       if (pass)
@@ -9203,7 +9207,7 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
   for (i = gpi__next_place(f, -1); i <= GPI__RESULT; i = gpi__next_place(f, i)) {
     const gpi__formula_operand *o = &f->operands[i];
     char name[16] = "d";
-    if (!o->output || !o->used || i == e->beside->written)
+    if (!o->output || !o->used || i == e->beside->written || i == e->beside->summed)
       continue;
     if (i < GPI__RESULT)
       snprintf(name, sizeof name, "a%d", i);
@@ -10216,14 +10220,14 @@ typedef struct gpi__epilogue_params {
   gpi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual; /* FINDS: scale_d is written */
   gpi__kernel_scale row_factor;
   void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
-  void *partials; /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
+  void *sums; /* gemm_outer.cu: bias_grad, of an operand */
   const double *device_alpha, *device_beta;
   double alpha, beta; /* where no device_alpha, device_beta is given */
 } gpi__epilogue_params;
 
 /* An operand of a formula, in elements. Of a NUMBER there is the number alone. */
 typedef struct gpi__formula_place {
-  void *data; /* of a reduction: where tiles leave its states */
+  void *data; /* of a reduction: where tiles leave its states, of columns and of all [batch][row_tiles] lines */
   long long ld, stride;
   long long row_period, column_period; /* 0: none; of what is BLOCKED a block's rows and columns, 0: one */
   const float *scale;
@@ -17465,12 +17469,12 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/epilogue_arithmetic.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=COLUMNS_SCALED;\nUNROLL\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:ROWS_SCALED?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\nUNROLL\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
-"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads,int Halves>\nDEVICE void store_partials(const gpi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[Halves][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\nUNROLL\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\nUNROLL\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<RUN&&place(i)<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+place(i)]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc join_in_line(int line,Acc x,Acc y){\nif(LARGEST_LINES>>line&1)\nreturn larger_or_nan(x,y);\nreturn x+y;\n}\n\n"
-"DEVICE Acc nothing_in_line(int line){\nif(LARGEST_LINES>>line&1)\nreturn below_all<Acc>();\nreturn Acc(-0.0);\n}\n\n\n\nDEVICE Acc sum_of_rows(int line,const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\nUNROLL\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\nUNROLL\nfor(int count=RUN/2;count>0;count/=2)\nUNROLL\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=join_in_line(line,kept,__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS));\n}\nreturn left[0];\n}\n\n\ntemplate<bool AtOnce>struct Column_sums{\nstatic constexpr int LINES=ADDS_COLUMNS?COLUMN_LINES:1;\nAcc of_lane[LINES][RUN],of_lanes[LINES];\n\nDEVICE Column_sums():of_lanes{}{\nUNROLL\nfor(int line=0;line<LINES;line++)\nif(LARGEST_LINES>>line&1)\nof_lanes[line]=nothing_in_line(line);\nbegin_rows();\n}\nDEVICE void begin_rows(){\nUNROLL\nfor(int i=0;i<LINES*RUN;i++)\n"
-"of_lane[i/RUN][i%RUN]=nothing_in_line(i/RUN);\n}\n\n\nDEVICE void add(const Acc(&v)[HALVES][RUN],Epilogue_state&state,bool exists){\nconst Acc(*values)[RUN]=HAS_BGRAD?v:state.of_columns.lines();\nif(exists)\nUNROLL\nfor(int i=0;i<LINES*RUN;i++)\nof_lane[i/RUN][i%RUN]=join_in_line(i/RUN,of_lane[i/RUN][i%RUN],values[i/RUN][i%RUN]);\n}\n\n\nDEVICE void end_rows(){\nif constexpr(AtOnce){\nUNROLL\nfor(int line=0;line<LINES;line++)\nof_lanes[line]=join_in_line(line,of_lanes[line],sum_of_rows(line,of_lane[line]));\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int line)const{\nreturn AtOnce?of_lanes[line]:sum_of_rows(line,of_lane[line]);\n}\nDEVICE void store(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first)const;\n};\n\n\n\n\ntemplate<int Place,int Kind,int Members,int Reduction>\n"
-"DEVICE void store_column_states(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nconstexpr int line=first_line(Place);\nint column=first+Column_sums<true>::column();\nState_of<Acc,Reduction> *to=(State_of<Acc,Reduction> *)beside[Place].data+rows*beside[Place].ld;\nif constexpr(Kind==kind::PER_COLUMN){\nUNROLL\nfor(int member=0;member<Members;member++)\nif(column<(int)p.n)\nto[column_of_half<Members>(p,column,member)]={sums[line +member]};\n}else{\nAcc all=sums[line];\nUNROLL\nfor(int member=1;member<Members;member++)\nall=join_in_line(line,all,sums[line +member]);\nif(column>=(int)p.n)\nall=nothing_in_line(line);\nUNROLL\nfor(int lanes=1;lanes<32;lanes*=2)\nall=join_in_line(line,all,__shfl_xor_sync(0xffffffffu,all,lanes));\nif(threadIdx.x%32==0&&first<(int)p.n)\nto[first/32]={all};\n}\n}\n#define STORE_COLUMN_STATES(place_, name, kind_, members, type, reduction_, accumulates) \\\n"
-"if constexpr(is_of_columns(reduction::reduction_))                                 \\\n",
-"store_column_states<place_,kind::kind_,members,reduction::reduction_>(p,beside,rows,first,sums);\nDEVICE void store_column_sums(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nint column=first+Column_sums<true>::column();\nUNROLL\nfor(int half=0;half<(HAS_BGRAD?HALVES_OUT:0);half++)\nif(column<(int)p.n)\n((Acc*)p.partials)[(rows*HALVES_OUT+half)*p.n+column]=sums[half];\nFORMULA_OUTPUTS(STORE_COLUMN_STATES)\n}\ntemplate<bool AtOnce>\nDEVICE void Column_sums<AtOnce>::store(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first)const{\nAcc sums[LINES];\nUNROLL\nfor(int line=0;line<LINES;line++)\nsums[line]=sum(line);\nstore_column_sums(p,beside,rows,first,sums);\n}\n"}},
+"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE Acc join_in_line(int line,Acc x,Acc y){\nif(LARGEST_LINES>>line&1)\nreturn larger_or_nan(x,y);\nreturn x+y;\n}\n\nDEVICE Acc nothing_in_line(int line){\nif(LARGEST_LINES>>line&1)\nreturn below_all<Acc>();\nreturn Acc(-0.0);\n}\n\n\n\nDEVICE Acc sum_of_rows(int line,const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\nUNROLL\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\nUNROLL\nfor(int count=RUN/2;count>0;count/=2)\nUNROLL\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=join_in_line(line,kept,__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS));\n}\nreturn left[0];\n}\n\n\ntemplate<bool AtOnce>struct Column_sums{\nstatic constexpr int LINES=ADDS_COLUMNS?COLUMN_LINES:1;\n"
+"Acc of_lane[LINES][RUN],of_lanes[LINES];\n\nDEVICE Column_sums():of_lanes{}{\nUNROLL\nfor(int line=0;line<LINES;line++)\nif(LARGEST_LINES>>line&1)\nof_lanes[line]=nothing_in_line(line);\nbegin_rows();\n}\nDEVICE void begin_rows(){\nUNROLL\nfor(int i=0;i<LINES*RUN;i++)\nof_lane[i/RUN][i%RUN]=nothing_in_line(i/RUN);\n}\n\n\nDEVICE void add(Epilogue_state&state,bool exists){\nconst Acc(*values)[RUN]=state.of_columns.lines();\nif(exists)\nUNROLL\nfor(int i=0;i<LINES*RUN;i++)\nof_lane[i/RUN][i%RUN]=join_in_line(i/RUN,of_lane[i/RUN][i%RUN],values[i/RUN][i%RUN]);\n}\n\n\nDEVICE void end_rows(){\nif constexpr(AtOnce){\nUNROLL\nfor(int line=0;line<LINES;line++)\nof_lanes[line]=join_in_line(line,of_lanes[line],sum_of_rows(line,of_lane[line]));\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int line)const{\nreturn AtOnce?of_lanes[line]:sum_of_rows(line,of_lane[line]);\n}\n"
+"DEVICE void store(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first)const;\n};\n\n\n\n\ntemplate<int Place,int Kind,int Members,int Reduction>\nDEVICE void store_column_states(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,long long column,\nbool exists,const Acc(&sums)[Column_sums<true>::LINES]){\nconstexpr int line=first_line(Place);\nLeft_of<Acc,Reduction> *to=(Left_of<Acc,Reduction> *)beside[Place].data+rows*beside[Place].ld;\nif constexpr(Kind==kind::PER_COLUMN){\nUNROLL\nfor(int member=0;member<Members;member++)\nif(exists)\nto[column_of_half<Members>(p,column,member)]={sums[line +member]};\n}else{\nAcc all=sums[line];\nUNROLL\nfor(int member=1;member<Members;member++)\nall=join_in_line(line,all,sums[line +member]);\nif(!exists)\nall=nothing_in_line(line);\nUNROLL\nfor(int lanes=1;lanes<32;lanes*=2)\nall=join_in_line(line,all,__shfl_xor_sync(0xffffffffu,all,lanes));\nif(threadIdx.x%32==0&&exists)\n"
+"to[column/32]={all};\n}\n}\n#define STORE_COLUMN_STATES(place_, name, kind_, members, type, reduction_, accumulates) \\\nif constexpr(is_of_columns(reduction::reduction_))                                 \\\nstore_column_states<place_,kind::kind_,members,reduction::reduction_>(p,beside,rows,column,exists,sums);\nDEVICE void store_column_sums(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,long long column,\nbool exists,const Acc(&sums)[Column_sums<true>::LINES]){\nCOLUMN_OUTPUTS(STORE_COLUMN_STATES)\n}\n\n\nDEVICE void store_sums_of_lanes(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nint column=first+Column_sums<true>::column();\nstore_column_sums(p,beside,rows,column,column<(int)p.n,sums);\n}\ntemplate<bool AtOnce>\nDEVICE void Column_sums<AtOnce>::store(const gpi__epilogue_params&p,const gpi__formula_place*beside,long long rows,int first)const{\nAcc sums[LINES];\n"
+"UNROLL\nfor(int line=0;line<LINES;line++)\nsums[line]=sum(line);\n",
+"store_sums_of_lanes(p,beside,rows,first,sums);\n}\n\n\nstruct Threads_of_tile{\nu32 x,y,width;\nlong long rows,column;\nint valid;\n};\ntemplate<int Threads>\nDEVICE void store_sums_of_threads(const gpi__epilogue_params&p,const gpi__formula_place*beside,const Threads_of_tile&at,\nconst Acc(*sums)[RUN]){\n__shared__ Acc shared[COLUMN_LINES*RUN][Threads];\nu32 thread=at.y*at.width+at.x;\nUNROLL\nfor(int i=0;i<COLUMN_LINES*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/at.width/2;half>0;half/=2){\n__syncthreads();\nif(at.y<half)\nUNROLL\nfor(int i=0;i<COLUMN_LINES*RUN;i++)\nshared[i][thread]=join_in_line(i/RUN,shared[i][thread],shared[i][thread+half*at.width]);\n}\nif(at.y==0)\nfor(int i=0;i<RUN&&place(i)<at.valid;i++){\nAcc of_column[Column_sums<true>::LINES];\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++)\nof_column[line]=shared[line*RUN+i][thread];\nstore_column_sums(p,beside,at.rows,at.column+place(i),true,of_column);\n}\n}\n"}},
 {"epilogue_found.cuh",
 {
 "#line 1 \"src/kernels/epilogue_found.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\nconstexpr int VECTOR_COLUMNS=SCALE_STEPS;\n\n\n\nDEVICE void write_scale(const gpi__epilogue_params&p,long long item,long long row,long long column,float scale){\n#if GEMMEPI_GROUPED\nconst_cast<float*>(p.scale_d.data)[column/VECTOR_COLUMNS*p.scale_d.stride +row]=scale;\n#else\nconst_cast<float*>(p.scale_d.data)[item*p.scale_d.stride +column/VECTOR_COLUMNS*p.m+row]=scale;\n#endif\n}\n\n\nDEVICE void store_by_scale(const gpi__epilogue_params&p,float scale,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nif constexpr(SAME<Acc,F32>)\nstore_halves<GEMMEPI_D_TYPE,false,true,1>(p,p.d,nullptr,factor_of_scale(scale),item,row,column,valid,&v);\n}\n\n\n\nDEVICE Magnitude largest_of_neighbours(Magnitude largest){\nfor(u32 step=(blockDim.x*RUN<VECTOR_COLUMNS?blockDim.x:VECTOR_COLUMNS/RUN)/2;step>0;step/=2){\n"
@@ -17492,24 +17496,24 @@ static const gpi__source gpi__sources[] = {
 "if((Place==GEMMEPI_IN_AUX&&SCALES_AUX)||(Place==GEMMEPI_IN_RESIDUAL&&SCALES_RESIDUAL))\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]=product(x[i],factor);\n}\n\ntemplate<int Members>\nDEVICE void store_written(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN]){\nUNROLL\nfor(int member=0;member<(AMAX_AUX?Members:0);member++)\nkeep_largest_of_run(x[member],at.valid,state.largest_aux);\nif constexpr(KEEPS_MASK)\nkeep_mask(state,x[0]);\nelse if constexpr(WRITES_AUX&&AUX_IS_MASK)\nstore_mask(p.aux,at.item,at.row,at.column,at.valid,x[0]);\nelse if constexpr(WRITES_AUX)\nstore_halves<GEMMEPI_AUX_TYPE,STAGES_AUX,SCALES_AUX,Members>(p,p.aux,state.staged_aux,state.scale_aux,at.item,at.row,\nat.column,at.valid,x);\n}\n\n\n\n\ntemplate<class Type,int Members>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read<Type,Members>(from,valid),x);\nelse{\nUNROLL\n"
 "for(int i=0;i<RUN;i++)\nx[i]=place<Members>(i)<valid?from[place<Members>(i)]:Type(0);\n}\n}\ntemplate<class Type>DEVICE Taken<Type>take_one(const Type*from){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nreturn to_acc<Acc>(*from);\nelse\nreturn*from;\n}\n\n\ntemplate<bool Repeats>DEVICE long long within(long long x,long long period){\nreturn Repeats?(u32)x%(u32)period:x;\n}\n\n\ntemplate<bool Has_blocks>DEVICE long long through(long long x,long long block){\nreturn Has_blocks?(u32)x/(u32)block:x;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Taken<Type>load_of_row(const gpi__formula_place*beside,long long item,long long row,bool exists){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+item*from.stride;\nTaken<Type>one=0;\nif(Kind==kind::SCALAR)\none=take_one(data);\nelse if(exists)\none=take_one(data+within<(Periods&1)!=0>(row,from.row_period));\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n"
 "one*= *from.scale;\nreturn one;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\n",
-"DEVICE void hold(const gpi__formula_place*beside,long long item,long long row,bool exists,Held<Type,is_of_row(Place,Kind)> &held){\nif constexpr(is_of_row(Place,Kind))\nheld.at=load_of_row<Place,Kind,Periods,Type>(beside,item,row,exists);\n}\n#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, kind::kind_, periods, type>(beside, item, row, exists, held.name);\nDEVICE Held_operands hold_operands(const gpi__formula_place*beside,long long item,long long row,bool exists){\nHeld_operands held;\n(void)beside,(void)item,(void)row,(void)exists;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gpi__epilogue_params&p,const gpi__formula_place*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(GEMMEPI_HAS_PLACES&&Kind==kind::FULL&& !is_loaded){\n"
+"DEVICE void hold(const gpi__formula_place*beside,long long item,long long row,bool exists,Held<Type,is_of_row(Place,Kind)> &held){\nif constexpr(is_of_row(Place,Kind))\nheld.at=load_of_row<Place,Kind,Periods,Type>(beside,item,row,exists);\n}\n#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, kind::kind_, periods, type>(beside, item, row, exists, held.name);\nDEVICE Held_operands hold_operands(const gpi__formula_place*beside,long long item,long long row,bool exists){\nHeld_operands held;\n(void)beside,(void)item,(void)row,(void)exists;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gpi__epilogue_params&p,const gpi__formula_place*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(!GEMMEPI_OF_FLAGS&&Kind==kind::FULL&& !is_loaded){\n"
 "const gpi__formula_place&from=beside[Place];\nconst Type*line=(const Type*)from.data+at.item*from.stride +within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nint lines=(columns*(int)sizeof(Type)+127)/128,per_line=128/(int)sizeof(Type);\nUNROLL\nfor(int i=0;i<Members*lines;i+=2){\nint mine=i+(int)threadIdx.x%32/16,column=(int)at.column+mine%lines*per_line;\nlong long there=column_of_half<Members>(p,column,mine/lines);\nif constexpr(IN_PAIRS<Members>)\ncolumn=(int)at.column+mine*per_line/2,there=column*2;\nconst Type*first=line +within<(Periods&2)!=0>(there,from.column_period);\nif(mine<Members*lines&&at.valid&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gpi__epilogue_params&p,const gpi__formula_place*beside,const Run_of_formula&at,int columns){\n"
 "(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,const Held<Type,is_of_row(Place,Kind)> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(is_in_place(Place)){\nload_in_place<Place,Members>(p,state,of,saved,at,member,x);\nreturn;\n}else if constexpr(is_of_row(Place,Kind)){\nif constexpr(HOLDS)\ntake_for_all(held.at,x);\nelse\ntake_for_all(load_of_row<Place,Kind,Periods,Type>(state.beside,at.item,at.row,at.valid>0),x);\nreturn;\n}\nconst gpi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Kind==kind::NUMBER){\ntake_for_all(from_acc<Acc>(from.number),x);\n}else if constexpr(Kind==kind::BLOCKED){\n"
 "const Type*line=data+through<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nlong long column=column_of_half<Members>(p,at.column,member);\nint valid=valid_of_half<Members>(at.valid,member);\nif constexpr((Periods&2)==0)\ntake_run<Type,Members>(line +column,valid,x);\nelse\ntake_for_all(valid>0?take_one(line +through<true>(column,from.column_period)):Taken<Type>(0),x);\n}else{\nlong long row=within<(Periods&1)!=0>(at.row,from.row_period);\nlong long column=within<(Periods&2)!=0>(column_of_half<Members>(p,at.column,member),from.column_period);\ntake_run<Type,Members>(data+row*from.ld+column,valid_of_half<Members>(at.valid,member),x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\nUNROLL\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_place*beside,const Run_of_formula&at){\nconst gpi__formula_place&from=beside[Place];\n"
 "const Type*data=(const Type*)from.data+at.item*from.stride;\nif(Kind==kind::FULL)\ndata+=within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\n",
-"return{data,at.valid>0?from.column_period:0,1,(GEMMEPI_INSIDE_SCALED>>Place&1)!=0? *from.scale:1};\n}\n#define INSIDE_COUNT(place_, name, kind_, type, periods) +1\nconstexpr bool HAS_TABLES=0 FORMULA_TABLES(INSIDE_COUNT)>0;\n#define INSIDE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(state.beside, run);\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\nUNROLL\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\nUNROLL\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\n"
-"part.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\nUNROLL\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\nUNROLL\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\nUNROLL\n"
-"for(int step=1;step<=IN_ROW;step +=IN_ROW-1)\nUNROLL\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\ntemplate<class T>\nDEVICE void join_lanes_of_rows(Logsumexp<T>(&parts)[RUNS_OF_BOX]){\nMax<T>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\nUNROLL\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\nUNROLL\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<T>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\nUNROLL\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\n"
-"int column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\nUNROLL\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\n"
-"constexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\n",
-"DEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\nUNROLL\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\nUNROLL\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nUNROLL\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\n"
-"template<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\nUNROLL\nfor(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\n"
-"memcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse if constexpr(Place==GEMMEPI_WRITTEN)\nstore_written(p,state,at,x);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\nstore_halves<Type,false,false,Members>(p,matrix,nullptr,Acc(1),at.item,at.row,at.column,at.valid,x);\n}\n}\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)                                                                                   \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\\\nregroup<false>(x.runs.name);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\n\n\n\n"
+"return{data,at.valid>0?from.column_period:0,1,(GEMMEPI_INSIDE_SCALED>>Place&1)!=0? *from.scale:1};\n}\n#define INSIDE_COUNT(place_, name, kind_, type, periods) +1\nconstexpr bool HAS_TABLES=0 FORMULA_TABLES(INSIDE_COUNT)>0;\n#define INSIDE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(state.beside, run);\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\nUNROLL\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_few<Acc>>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\nUNROLL\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\n"
+"part.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nLeft_of<Acc,Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\nUNROLL\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Left_of<Acc,Reduction>,Sum_of_few<Acc>> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Left_of<Acc,Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\nUNROLL\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\nUNROLL\n"
+"for(int step=1;step<=IN_ROW;step +=IN_ROW-1)\nUNROLL\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\ntemplate<class T>\nDEVICE void join_lanes_of_rows(Logsumexp<T>(&parts)[RUNS_OF_BOX]){\nMax<T>most[RUNS_OF_BOX];\nSum_of_few<Acc>sums[RUNS_OF_BOX];\nUNROLL\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\nUNROLL\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<T>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\nUNROLL\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\n"
+"Left_of<Acc,Reduction>mine=kept.parts[0];\nUNROLL\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n((Left_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=mine;\n}\n}\n\n\nDEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\nUNROLL\n"
+"for(int first=0;first<RUN;first+=4){\n",
+"Random_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\nUNROLL\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nUNROLL\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\nUNROLL\nfor(int member=0;member<Members;member++){\n"
+"GEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\nmemcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\n"
+"else if constexpr(Place==GEMMEPI_WRITTEN)\nstore_written(p,state,at,x);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\nstore_halves<Type,false,false,Members>(p,matrix,nullptr,Acc(1),at.item,at.row,at.column,at.valid,x);\n}\n}\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)                                                                                   \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\\\nregroup<false>(x.runs.name);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\n\n#define INSIDE_SUM_D(place_, name, kind_, members, type, reduction_, accumulates) \\\nmemcpy(state.of_columns.lines()[first_line(place_)],v,members*sizeof v[0]);\n\n\n\n"
 "#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\n",
 "DEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_TABLES(INSIDE_TABLE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<HALVES_IN;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i/2*2);\n\nin.column[member]=INTERLEAVED       ?(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i)\n:SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1)\n:first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\n"
 "in.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near&&(SPREAD||FORMULA_WAVES&1);\n#endif\n#if FORMULA_PARAMETER\nin.parameter=(Acc)p.parameter;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<HALVES_OUT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\nUNROLL\nfor(int member=0;member<N;member++){\nT first=x[member][0];\nUNROLL\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n"
 "#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\nDEVICE void compute_far_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\n#pragma unroll 1\nfor(int i=0;i<RUN;i++){\ncompute_element<false>(p,state,run,i,0,x);\nturn_round(x.v);\nFORMULA_INPUTS(INSIDE_TURN_RUN)\nFORMULA_UNIFORMS(INSIDE_TURN_DRAWN)\nFORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)\n}\n}\nDEVICE void compute_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\nAcc given[HALVES][RUN];\nbool is_right= !HAS_TABLES;\nmemcpy(given,x.v,sizeof given);\nUNROLL\nfor(int i=0;i<RUN&& !HAS_TABLES;i++)\nis_right&=compute_element<true>(p,state,run,i,i,x);\nif(!is_right){\nmemcpy(x.v,given,sizeof given);\ncompute_far_run(p,state,run,x);\n}\n}\n\n\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\n"
-"const Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nmemcpy(x.v,v,sizeof x.v);\nFORMULA_INPUTS(INSIDE_LOAD)\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\nif constexpr(GEMMEPI_WRITES_VALUE)\nstore_written(p,state,run,v);\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\n}\n"}},
+"const Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nmemcpy(x.v,v,sizeof x.v);\nFORMULA_INPUTS(INSIDE_LOAD)\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\nif constexpr(GEMMEPI_WRITES_VALUE)\nstore_written(p,state,run,v);\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\nFORMULA_SUMS_OF_D(INSIDE_SUM_D)\n}\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\nUNROLL\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gpi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\nif(FINDS&&valid==0)\nreturn;\n}\nstore_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n"
@@ -17518,15 +17522,13 @@ static const gpi__source gpi__sources[] = {
 {"epilogue_parameters.cuh",
 {
 "#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n#include \"found_scale.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#define GEMMEPI_IN_BIAS -1\n#define GEMMEPI_IN_AUX -1\n#define GEMMEPI_IN_RESIDUAL -1\n#define GEMMEPI_IN_FACTOR -1\n#define GEMMEPI_WRITTEN -1\n#define GEMMEPI_WRITES_VALUE 0\n#define GEMMEPI_ADDS_BIAS 0\n#define GEMMEPI_T float\n#define GEMMEPI_INDEX int\n#define FORMULA_MEMBERS 1\n#define FORMULA_VALUE 1\n#define FORMULA_RESULT 1\n"
-"#define FORMULA_EXCHANGED 0\n#define FORMULA_INPUTS(X)\n#define FORMULA_OUTPUTS(X)\n#define FORMULA_UNIFORMS(X)\n#define FORMULA_TABLES(X)\nstruct Formula_in{float v[1];};\nstruct Formula_out{float d[1];};\n__device__ static __forceinline__ void formula(const Formula_in&in,Formula_out&out){\nout.d[0]=in.v[0];\n}\n#endif\n#ifndef GEMMEPI_UNIT_ALPHA\n#define GEMMEPI_UNIT_ALPHA 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_HAS_PLACES\n#define GEMMEPI_HAS_PLACES 0\n#define GEMMEPI_INSIDE_SCALED 0\n#define GEMMEPI_INSIDE_REDUCES 0\n#define GEMMEPI_INSIDE_WHOLE 0\n#define GEMMEPI_STATE_COLUMNS 32\n#define GEMMEPI_FORMULA_ROLLS 0\n#define GEMMEPI_FORMULA_LACKS 0\n#endif\n#ifndef GEMMEPI_HOLDS\n#define GEMMEPI_HOLDS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_INTERLEAVED\n#define GEMMEPI_INTERLEAVED 0\n#endif\n#ifndef GEMMEPI_FINDS\n"
-"#define GEMMEPI_FINDS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_STRETCH\n#define GEMMEPI_STRETCH 8\n#define GEMMEPI_ABREAST 1\n#endif\n#ifndef GEMMEPI_BRINGS\n#define GEMMEPI_BRINGS 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\n"
-"constexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\n\n\nconstexpr bool INTERLEAVED=GEMMEPI_INTERLEAVED,THIN=INTERLEAVED&&HALVES_IN==2;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr int STRETCH=SPREAD?2:GEMMEPI_STRETCH,ABREAST=GEMMEPI_ABREAST;\nconstexpr bool IN_STRETCHES= !SPREAD&&STRETCH<RUN;\n\n",
+"#define FORMULA_EXCHANGED 0\n#define FORMULA_INPUTS(X)\n#define FORMULA_OUTPUTS(X)\n#define FORMULA_SUMS_OF_D(X)\n#define FORMULA_UNIFORMS(X)\n#define FORMULA_TABLES(X)\nstruct Formula_in{float v[1];};\nstruct Formula_out{float d[1];};\n__device__ static __forceinline__ void formula(const Formula_in&in,Formula_out&out){\nout.d[0]=in.v[0];\n}\n#endif\n#ifndef GEMMEPI_UNIT_ALPHA\n#define GEMMEPI_UNIT_ALPHA 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_HAS_PLACES\n#define GEMMEPI_HAS_PLACES 0\n#endif\n#ifndef GEMMEPI_OF_FLAGS\n#define GEMMEPI_OF_FLAGS 1\n#define GEMMEPI_INSIDE_SCALED 0\n#define GEMMEPI_INSIDE_REDUCES 0\n#define GEMMEPI_INSIDE_WHOLE 0\n#define GEMMEPI_STATE_COLUMNS 32\n#define GEMMEPI_FORMULA_ROLLS 0\n#define GEMMEPI_FORMULA_LACKS 0\n#endif\n#ifndef GEMMEPI_HOLDS\n#define GEMMEPI_HOLDS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n"
+"#ifndef GEMMEPI_INTERLEAVED\n#define GEMMEPI_INTERLEAVED 0\n#endif\n#ifndef GEMMEPI_FINDS\n#define GEMMEPI_FINDS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_STRETCH\n#define GEMMEPI_STRETCH 8\n#define GEMMEPI_ABREAST 1\n#endif\n#ifndef GEMMEPI_BRINGS\n#define GEMMEPI_BRINGS 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\n"
+"constexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\n\n\nconstexpr bool INTERLEAVED=GEMMEPI_INTERLEAVED,THIN=INTERLEAVED&&HALVES_IN==2;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr int STRETCH=SPREAD?2:GEMMEPI_STRETCH,ABREAST=GEMMEPI_ABREAST;\nconstexpr bool IN_STRETCHES= !SPREAD&&STRETCH<RUN;\n\n",
 "constexpr bool ROWS_SCALED=GEMMEPI_SCALE_A==SCALE_OUTER&& !SPREAD,COLUMNS_SCALED=GEMMEPI_SCALE_B==SCALE_OUTER&& !SPREAD;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool FINDS=GEMMEPI_FINDS;\nconstexpr bool FINISHES_FIRST=SPREAD&&FINDS&&HALVES_IN==2&& !GEMMEPI_UNIT_ALPHA;\n"
 "constexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_HAS_PLACES\n#define PLACES_OF(params) (params).places\n#else\n#define PLACES_OF(params) nullptr\n#endif\ntemplate<class Type>using Taken=decltype(taken_as<Type,Acc>());\n\n\n__device__ constexpr bool is_of_row(int place,int kind){\nreturn place!=GEMMEPI_IN_FACTOR&&(kind==kind::SCALAR||kind==kind::PER_ROW);\n}\ntemplate<class Type,bool Is_of_row>struct Held{};\ntemplate<class Type>struct Held<Type,true>{Taken<Type>at;};\n#define HELD_OPERAND(place_, name, kind_, members, type, periods) Held<type, is_of_row(place_, kind::kind_)> name;\n#define HELD_WORDS(place_, name, kind_, members, type, periods) \\\n+(int)sizeof(Taken<type>)/4*(!is_of_row(place_,kind::kind_)?0:kind::kind_==kind::SCALAR?1:4)\nconstexpr bool HOLDS=GEMMEPI_HOLDS&&0 FORMULA_INPUTS(HELD_WORDS)<=12;\nstruct Held_operands{\n"
-"FORMULA_INPUTS(HELD_OPERAND)\n};\n\n\nconstexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\ntemplate<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<of_rows(reduction::reduction_)> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n\n\n\n#define COLUMN_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) +(is_of_columns(reduction::reduction_) ? members : 0)\n#define COLUMN_LINES_AHEAD(place_, name, kind_, members, type, reduction_, accumulates) \\\n"
-"+(is_of_columns(reduction::reduction_)&&place_<place?members:0)\n#define LARGEST_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) \\\n|(is_largest(reduction::reduction_)?((1u<<members)-1)<<first_line(place_):0)\n__device__ constexpr int first_line(int place){\nreturn 0*place FORMULA_OUTPUTS(COLUMN_LINES_AHEAD);\n}\nconstexpr int COLUMN_LINES=HAS_BGRAD?HALVES_OUT:0 FORMULA_OUTPUTS(COLUMN_LINES_OF);\nconstexpr u32 LARGEST_LINES=0 FORMULA_OUTPUTS(LARGEST_LINES_OF);\nconstexpr bool ADDS_COLUMNS=COLUMN_LINES>0;\n\ntemplate<int Lines>struct Column_values{\nAcc at[Lines][RUN];\n__device__ Acc(*lines())[RUN]{\nreturn at;\n}\n};\ntemplate<>struct Column_values<0>{\n__device__ Acc(*lines())[RUN]{\nreturn nullptr;\n}\n};\n\n\nstruct Epilogue_state{\nconst gpi__formula_place*beside;\nKept_outputs kept_parts;\nHeld_operands held;\nColumn_values<HAS_BGRAD?0:COLUMN_LINES>of_columns;\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\n"
-"Acc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\n",
-"u32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
+"FORMULA_INPUTS(HELD_OPERAND)\n};\n\n\nconstexpr int RUNS_OF_BOX=4;\ntemplate<int Reduction>struct Kept_parts{\nLeft_of<Acc,Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<of_rows(reduction::reduction_)> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n\n\n\n#define COLUMN_OUTPUTS(X) FORMULA_OUTPUTS(X) FORMULA_SUMS_OF_D(X)\n#define COLUMN_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) +(is_of_columns(reduction::reduction_) ? members : 0)\n#define COLUMN_LINES_AHEAD(place_, name, kind_, members, type, reduction_, accumulates) \\\n+(is_of_columns(reduction::reduction_)&&place_<place?members:0)\n#define LARGEST_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) \\\n|(is_largest(reduction::reduction_)?((1u<<members)-1)<<first_line(place_):0)\n__device__ constexpr int first_line(int place){\n"
+"return 0*place COLUMN_OUTPUTS(COLUMN_LINES_AHEAD);\n}\nconstexpr int COLUMN_LINES=0 COLUMN_OUTPUTS(COLUMN_LINES_OF);\nconstexpr u32 LARGEST_LINES=0 COLUMN_OUTPUTS(LARGEST_LINES_OF);\nconstexpr bool ADDS_COLUMNS=COLUMN_LINES>0;\n\ntemplate<int Lines>struct Column_values{\nAcc at[Lines][RUN];\n__device__ Acc(*lines())[RUN]{\nreturn at;\n}\n};\ntemplate<>struct Column_values<0>{\n__device__ Acc(*lines())[RUN]{\nreturn nullptr;\n}\n};\n\n\nstruct Epilogue_state{\nconst gpi__formula_place*beside;\nKept_outputs kept_parts;\nHeld_operands held;\nColumn_values<COLUMN_LINES>of_columns;\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
 "#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_arithmetic.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\n\ntemplate<int Halves>constexpr bool STAGED_IN_PIECES=THIN?Halves==1:IN_PAIRS<Halves>;\ntemplate<class T>constexpr int STAGED_PIECE=THIN?sizeof(T):4;\ntemplate<class T>constexpr int FROM_PIECE_TO_PIECE=THIN?4*STAGED_PIECE<T> :32;\ntemplate<class T,int Halves=1>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(STAGED_IN_PIECES<Halves>){\nUNROLL\nfor(int i=0;i<RUN*(int)sizeof(T)/STAGED_PIECE<T>;i++)\nif constexpr(STAGED_PIECE<T> ==4)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^ i*FROM_PIECE_TO_PIECE<T>),\"r\"(words.at[i]): \"memory\");\nelse\nasm volatile(\"st.shared.b16 [%0], %1;\" ::\"r\"(to ^ i*FROM_PIECE_TO_PIECE<T>),\"h\"((u16)(words.at[i/2]>>i%2*16))\n: \"memory\");\n"
@@ -17545,15 +17547,21 @@ static const gpi__source gpi__sources[] = {
 {"formula_kinds.cuh",
 {
 "#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL,BLOCKED};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max,row_min,column_min};\n}\n\n__device__ constexpr bool is_largest(int which){\nreturn which==reduction::column_max||which==reduction::all_max||which==reduction::column_min;\n}\n\n__device__ constexpr bool is_of_negatives(int which){\nreturn which==reduction::row_min||which==reduction::column_min;\n}\n__device__ constexpr bool is_of_columns(int which){\nreturn which==reduction::column_sum||which==reduction::all_sum||is_largest(which);\n}\n__device__ constexpr int of_rows(int which){\nreturn is_of_columns(which)?reduction::none:which;\n}\n\n\ntemplate<class Type,class Acc>DEVICE auto taken_as(){\nif constexpr(SAME<Type,I32> ||SAME<Type,long long>)\nreturn Type();\nelse\nreturn Acc();\n}\n"}},
+{"formula_reduce.cu",
+{
+"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=GEMMEPI_THREADS;\nconstexpr int STATE=16;\ntemplate<class Left>constexpr int AT_ONCE=sizeof(Left)==4?8:4;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S*warps,S&state,u32 lane,u32 lanes){\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S*shared,S&state,u32 lane,u32 lanes,u32 apart){\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gpi__formula_reduction&p,long long at,const S&state){\n"
+"Type*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=Negates? -state.result():state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Left,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gpi__formula_reduction&p,void*memory){\nstatic_assert(sizeof(S)<=STATE,\"states have room\");\nS*shared=(S*)memory;\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst Left*states=(const Left*)p.states+group*p.group_step +at*p.result_step;\n"
+"long long first=lane,lines=group<p.groups?p.lines:0;\nS state=S::empty();\n#pragma unroll 1\ndo{\nLeft some[AT_ONCE<Left>];\nif(first==lane)\nafter_launches_before();\nUNROLL\nfor(int i=0;i<AT_ONCE<Left>;i++)\nsome[i]=first+i*p.lanes<lines?states[(first+i*p.lanes)*p.line_step]:Left::empty();\nUNROLL\nfor(int i=0;i<AT_ONCE<Left>;i++)\nstate.join(some[i]);\nfirst+=AT_ONCE<Left> *p.lanes;\n}while(first<lines);\nif(p.is_along_lines)\njoin_side_by_side(shared,state,lane,p.lanes);\nelse\njoin_apart(shared,state,lane,p.lanes,results);\nlong long line=p.of_line?at/p.of_line:0;\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Negates,Accumulates,Is_scaled,Has_amax>(\np,group*p.out_stride +line*p.out_line +(at-line*p.of_line)*p.out_step,state);\n}\n\n#ifdef GEMMEPI_LEFT\ntemplate<int Reduction>using Given=Left_of<GEMMEPI_T,Reduction>;\n#else\ntemplate<int Reduction>using Given=State_of<GEMMEPI_T,Reduction>;\n#endif\n"
+"#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,Given<reduction::reduction_>,type,is_of_negatives(reduction::reduction_),accumulates!=0,\\\n(GEMMEPI_SCALED>>place&1)!=0,(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place],shared);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params){\n__shared__ __align__(STATE)char shared[THREADS*STATE];\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
 "#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class A>DEVICE A larger_or_nan(A x,A y){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<A,float>){\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(x): \"f\"(y));\nreturn x;\n}else\n#endif\nreturn x!=x||x>y?x:y;\n}\n\n\nDEVICE float exponential_below(float x){\nx*=1.44269502f;\nasm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));\nreturn x;\n}\nDEVICE double exponential_below(double x){\nreturn exp(x);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\nUNROLL\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\n"
-"return other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\nstruct Added{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn x+y;\n}\n};\nstruct Larger{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn larger_or_nan(x,y);\n}\n};\n\n\ntemplate<class Joined,class A,int N>DEVICE A of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\nUNROLL\nfor(int half=N/2;half>0;half/=2)\nUNROLL\nfor(int i=0;i<half;i++)\nleft[i]=Joined::of(left[i],left[i+half]);\nreturn left[0];\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:A(0);\n"
-"at+=(double)of_pairs<Added>(there);\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=larger_or_nan(at,other.at);\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:below_all<A>();\njoin({of_pairs<Larger>(there)});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=larger_or_nan(mine,its);\nsum=sum*exponential_below(mine -shift())+other.sum*exponential_below(its-shift());\n}\n__device__ void add(A x,long long){\n"
-"join({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>all=Max<A>::empty();\nall.add_run(x,columns,valid);\nLogsumexp run={all.at,0};\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?exponential_below(x[i]-run.shift()):A(0);\nrun.sum=of_pairs<Added>(there);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exponential_below(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n"
-"__device__ void join(const Argmax&other){\n",
-"bool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nUNROLL\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\nelse if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\n"
-"template<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
+"return other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\nstruct Added{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn x+y;\n}\n};\nstruct Larger{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn larger_or_nan(x,y);\n}\n};\n\n\ntemplate<class Joined,class A,int N>DEVICE A of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\nUNROLL\nfor(int half=N/2;half>0;half/=2)\nUNROLL\nfor(int i=0;i<half;i++)\nleft[i]=Joined::of(left[i],left[i+half]);\nreturn left[0];\n}\n\n\ntemplate<class A>struct Sum_of_few{\nA at;\n__device__ static Sum_of_few empty(){\nreturn{0};\n}\n__device__ void join(const Sum_of_few&other){\nat+=other.at;\n}\n};\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum_of_few<A> &other){\nat+=(double)other.at;\n}\n__device__ void join(const Sum&other){\n"
+"at+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:A(0);\nat+=(double)of_pairs<Added>(there);\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=larger_or_nan(at,other.at);\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:below_all<A>();\njoin({of_pairs<Larger>(there)});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n"
+"__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=larger_or_nan(mine,its);\nsum=sum*exponential_below(mine -shift())+other.sum*exponential_below(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>all=Max<A>::empty();\nall.add_run(x,columns,valid);\nLogsumexp run={all.at,0};\nA there[N];\nUNROLL\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?exponential_below(x[i]-run.shift()):A(0);\nrun.sum=of_pairs<Added>(there);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exponential_below(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n"
+"}\n\n\n",
+"template<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nUNROLL\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\n"
+"else if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n\n\ntemplate<class A,int Reduction>__device__ auto empty_left(){\nif constexpr(SAME<State_of<A,Reduction>,Sum<A>>)\nreturn Sum_of_few<A>();\nelse\nreturn State_of<A,Reduction>();\n}\ntemplate<class A,int Reduction>using Left_of=decltype(empty_left<A,Reduction>());\n"}},
 {"found_scale.cuh",
 {
 "#line 1 \"src/kernels/found_scale.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n\n#ifndef GEMMEPI_POWER_OF_TWO\n#define GEMMEPI_POWER_OF_TWO 0\n#endif\n\n\n\n\ntemplate<class T>DEVICE float scale_of_amax(u32 amax){\nconstexpr float largest=SAME<T,E5M2> ?57344.f:448.f,reciprocal=1/largest;\nconstexpr u32 infinity=0x7f800000,of_exponent=0x00800000;\nfloat size=__uint_as_float(amax),quotient=size*reciprocal;\nu32 scale=__float_as_uint(fmaf(fmaf(-quotient,largest,size),reciprocal,quotient));\nscale=scale<of_exponent?of_exponent:scale;\nif(GEMMEPI_POWER_OF_TWO)\nscale=(scale +of_exponent-1)&infinity;\nreturn amax==0||amax>=infinity?1.f:__uint_as_float(scale);\n}\n\n\ntemplate<class T>DEVICE float scale_of_amax(u64 bits){\nconstexpr double largest=SAME<T,E5M2> ?57344. :448.;\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\ndouble amax=__longlong_as_double((long long)bits),scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n"
@@ -17577,9 +17585,9 @@ static const gpi__source gpi__sources[] = {
 "DEVICE void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\n",
 "a.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nstruct Block_tile{\nu32 part,item;\nlong long row,first_k,depth;\nint rows;\n};\n\n\nDEVICE Block_tile tile_of_block(const gpi__plain_params&params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\n#if GEMMEPI_GROUPED\nu32 nth=GROUPED_K?part/p.row_tiles:part;\nif((int)nth>= *params.groups.count)\nreturn{};\ngpi__group_part of=params.groups.parts[nth];\nlong long row=GROUPED_K?(long long)(part-nth*p.row_tiles)*TILE:of.first;\nlong long left=GROUPED_K?p.m-row:of.end-row;\nreturn{part,(u32)of.group,row,GROUPED_K?of.first:0,GROUPED_K?of.end-of.first:params.k,\nleft<TILE?(int)left:TILE};\n#else\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nreturn{part,item,tile_row,0,params.k,p.m-tile_row<TILE?(int)(p.m-tile_row):TILE};\n#endif\n}\n\n#if GEMMEPI_GROUPED\n"
 "#define GEMMEPI_INDEX_OF(params, name) params.groups.index_##name\n#define GEMMEPI_ROW_OF_D(params, row) row_of_d(params.groups, row)\n#else\n#define GEMMEPI_INDEX_OF(params, name) nullptr\n#define GEMMEPI_ROW_OF_D(params, row) (row)\n#endif\n\n\n\n\ntemplate<class Left>\nDEVICE void put_results(Acc*results,int row,int column,const Left&left,const Accumulated(&sums)[OCTETS][OCTETS][2],\nconst Total(&totals)[OCTETS][OCTETS][2]){\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\nUNROLL\nfor(int i=0;i<OCTETS;i++)\nUNROLL\nfor(int j=0;j<OCTETS;j++){\nint at=(row+i*OCTET+eighth)*RESULT_PITCH+column+j*OCTET+quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n#if GEMMEPI_GROUPED\nif(MODE_OF_A==SCALE_OUTER){\nresults[at]=product(results[at],(Acc)*left.at[i][0]);\nresults[at+1]=product(results[at+1],(Acc)*left.at[i][0]);\n}\n#endif\n}\n}\n\n\n"
-"DEVICE void finish_tile(const gpi__plain_params&params,const Block_tile&tile,long long tile_column,int columns,\nconst Acc*results){\nconst gpi__epilogue_params&p=params.epilogue;\nconstexpr int width=TILE_COLUMNS/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),tile.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<tile.rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nlong long row_of_result=GEMMEPI_ROW_OF_D(params,tile.row+r);\nload_saved(p,state,tile.item,row_of_result,first,valid,saved);\nUNROLL\nfor(int i=0;i<SPLIT*RUN;i++)\nv[i/RUN][i%RUN]=results[r*RESULT_PITCH+i/RUN*TILE_COLUMNS+x*RUN+i%RUN];\nepilogue(p,state,load_columns(p,tile.item,first,valid),saved,tile.item,row_of_result,first,valid,v);\nstore_result(p,state,tile.item,row_of_result,first,valid,v);\n"
-"if(HAS_BGRAD)\nUNROLL\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,tile.part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n\n\n\n\nDEVICE void multiply_step(const u8*lines,int row,int column,Accumulated(&sums)[OCTETS][OCTETS][2]){\nconst u8*a=lines+row*LINE_PITCH,*b=lines+OPERAND_BYTES+column*LINE_PITCH;\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(a,b,sums);\nelse\nmultiply_elements(a,b,sums);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gpi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gpi__epilogue_params&p=params.epilogue;\nconst Block_tile tile=tile_of_block(params);\nu32 item=tile.item;\nint rows=tile.rows;\nlong long tile_row=tile.row,tile_column=(long long)(blockIdx.x-tile.part*p.column_tiles)*TILE_COLUMNS;\nint columns=p.n-tile_column<TILE_COLUMNS?(int)(p.n-tile_column):TILE_COLUMNS;\n"
-"if(GROUPED&&rows==0)\nreturn;\n",
+"DEVICE void finish_tile(const gpi__plain_params&params,const Block_tile&tile,long long tile_column,int columns,\nconst Acc*results){\nconst gpi__epilogue_params&p=params.epilogue;\nconstexpr int width=TILE_COLUMNS/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),tile.item,first,valid);\nColumn_sums<false>column_sums;\n#pragma unroll 1\nfor(int r=y;r<tile.rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nlong long row_of_result=GEMMEPI_ROW_OF_D(params,tile.row+r);\nload_saved(p,state,tile.item,row_of_result,first,valid,saved);\nUNROLL\nfor(int i=0;i<SPLIT*RUN;i++)\nv[i/RUN][i%RUN]=results[r*RESULT_PITCH+i/RUN*TILE_COLUMNS+x*RUN+i%RUN];\nepilogue(p,state,load_columns(p,tile.item,first,valid),saved,tile.item,row_of_result,first,valid,v);\nstore_result(p,state,tile.item,row_of_result,first,valid,v);\n"
+"if constexpr(ADDS_COLUMNS)\ncolumn_sums.add(state,true);\n}\nif constexpr(ADDS_COLUMNS)\nstore_sums_of_threads<THREADS>(p,PLACES_OF(params),{(u32)x,(u32)y,width,tile.part,first,valid},column_sums.of_lane);\nend_epilogue(p,state);\n}\n\n\n\n\nDEVICE void multiply_step(const u8*lines,int row,int column,Accumulated(&sums)[OCTETS][OCTETS][2]){\nconst u8*a=lines+row*LINE_PITCH,*b=lines+OPERAND_BYTES+column*LINE_PITCH;\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(a,b,sums);\nelse\nmultiply_elements(a,b,sums);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gpi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gpi__epilogue_params&p=params.epilogue;\nconst Block_tile tile=tile_of_block(params);\nu32 item=tile.item;\nint rows=tile.rows;\nlong long tile_row=tile.row,tile_column=(long long)(blockIdx.x-tile.part*p.column_tiles)*TILE_COLUMNS;\n"
+"int columns=p.n-tile_column<TILE_COLUMNS?(int)(p.n-tile_column):TILE_COLUMNS;\nif(GROUPED&&rows==0)\nreturn;\n",
 "int row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nAccumulated sums[OCTETS][OCTETS][2]={};\nTotal totals[OCTETS][OCTETS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED,false,GATHERS_A>a(\nparams.a,item,{tile_row,tile.first_k,GEMMEPI_INDEX_OF(params,a),0});\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED,(SPLIT>1),GATHERS_B>b(\nparams.b,item,{tile_column,tile.first_k,GEMMEPI_INDEX_OF(params,b),p.n});\n#if GEMMEPI_GROUPED\nRow_scales scales_a=scales_of_rows(params,tile_row+row+eighth,rows-row-eighth);\nint half=column/TILE_COLUMNS;\nColumn_scales scales_b=scales_of_columns(params,item,tile_column+column%TILE_COLUMNS+quarter*2,half);\n#else\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+eighth,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\n#endif\n"
 "u8*now=shared,*next=shared+2*OPERAND_BYTES,*last;\nint k_left=tile.depth<STEP?(int)tile.depth:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=tile.depth;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nmultiply_step(now,row,column,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nlast=now,now=next,next=last;\n}\n\nAcc*results=reinterpret_cast<Acc*>(shared);\nput_results(results,row,column,scales_a,sums,totals);\n__syncthreads();\nfinish_tile(params,tile,tile_column,columns,results);\n}\n"}},
 {"groups.cu",
@@ -17606,7 +17614,7 @@ static const gpi__source gpi__sources[] = {
 "extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_pack(GEMMEPI_PARAMS gpi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns-run.column;\nconst u16*x=start_of_run<const u16>(p.x,run);\nu32 words[4]={};\nif(run.column>=RUN&&left>=2*RUN){\nload_across(x,words);\n}else{\nUNROLL\nfor(int i=0;i<RUN;i++)\nif(i<left)\nwords[i/2]|=(u32)x[i]<<i%2*16;\n}\nstore_unit(start_of_run<u16>(p.out,run),words);\n}\n"}},
 {"params.h",
 {
-"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gpi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gpi__kernel_matrix;\n\n\ntypedef struct gpi__kernel_scale{\nconst float*data;\nlong long stride;\n}gpi__kernel_scale;\n\n\ntypedef struct gpi__epilogue_params{\ngpi__kernel_matrix d;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\ndouble parameter;\ngpi__kernel_matrix bias,residual,aux,c;\ngpi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\ngpi__kernel_scale row_factor;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\n}gpi__epilogue_params;\n\n\ntypedef struct gpi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gpi__formula_place;\n\n\n#define GPI__INSIDE_PLACES 12\n"
+"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gpi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gpi__kernel_matrix;\n\n\ntypedef struct gpi__kernel_scale{\nconst float*data;\nlong long stride;\n}gpi__kernel_scale;\n\n\ntypedef struct gpi__epilogue_params{\ngpi__kernel_matrix d;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\ndouble parameter;\ngpi__kernel_matrix bias,residual,aux,c;\ngpi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\ngpi__kernel_scale row_factor;\nvoid*amax_d,*amax_aux;\nvoid*sums;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\n}gpi__epilogue_params;\n\n\ntypedef struct gpi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gpi__formula_place;\n\n\n#define GPI__INSIDE_PLACES 12\n"
 "#if !defined(__CUDACC_RTC__) || GEMMEPI_HAS_PLACES || GEMMEPI_GROUPED\n#define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];\n#else\n#define GPI__PLACES\n#endif\n\n\ntypedef struct gpi__group_part{\nint group,first,end;\nint column;\n}gpi__group_part;\n\n\ntypedef struct gpi__kernel_groups{\nconst int*count;\nconst gpi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gpi__kernel_groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED\n#define GPI__GROUPS gpi__kernel_groups groups;\n#else\n#define GPI__GROUPS\n#endif\n\n\ntypedef struct gpi__fault{\nint is_set,at;\nint value,beside;\n}gpi__fault;\nenum{GPI__FAULT_ENDS,GPI__FAULT_A,GPI__FAULT_B,GPI__FAULT_D,GPI__FAULTS};\n\n#define GPI__MOST_GROUPS 4096\n\ntypedef struct gpi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngpi__group_part*parts;\ngpi__fault*faults;\n"
 "unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__epilogue_params epilogue;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\n"
 "typedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long results,terms;\nlong long parts;\nlong long part_terms;\ngpi__kernel_groups groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_OF_NETWORK\nint outputs,begins[32];\nvoid*output[32];\n#endif\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\n"
@@ -17617,12 +17625,12 @@ static const gpi__source gpi__sources[] = {
 "long long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\n#endif\n"}},
 {"pass.cu",
 {
-"#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS 1\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1&& !(GATED&&IN_STRETCHES&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\n"
-"int exists=r<rows.count?rows.run:0;\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n#if GEMMEPI_BRINGS\nload_residual(params.epilogue,{rows.item,row,rows.column,exists},fetched.saved);\n#endif\n}\n\n\nDEVICE void add_parts(const gpi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll (BLOCKS == 1 ? 16 : 4)\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\nto_accs(read(from+part*params.part,rows.run),more);\nUNROLL\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n"
-"}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gpi__pass_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*STRETCH;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nconstexpr bool whole=WHOLE&& !IN_STRETCHES;\nconstexpr int reach=ABREAST*RUN;\nint valid=column>=p.n?0:whole||p.n-column>=reach?reach:(int)(p.n-column);\nRows rows={item,row,column,valid?most:0,whole?RUN:valid};\nafter_launches_before();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nOf_columns of;\nif(KEEPS_BIAS)\nof=load_columns(p,item,column,valid);\n"
-"Fetched ahead[AT_ONCE];\nif(AHEAD)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<(FINDS?params.row_steps:rows.count);first+=AT_ONCE){\nif(!AHEAD)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,first+r,ahead[r]);\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nif(AHEAD)\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nbool exists=first+r<rows.count;\nif(!FINDS&& !exists)\ncontinue;\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nto_accs(now.products[half],v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nint run=FINDS&& !exists?0:rows.run;\nif(FINDS&&at>=p.m)\nat=p.m-1;\nadd_parts(params,rows,at,v);\nepilogue(p,state,KEEPS_BIAS?of:load_columns(p,item,column,run),now.saved,item,at,column,run,v);\nif constexpr(FINDS)\nstore_found_result(p,state,item,at,column,run,v);\nelse\nstore_result(p,state,item,at,column,run,v);\nif(HAS_BGRAD&&(!FINDS||exists))\nUNROLL\n"
-"for(int i=0;i<HALVES_OUT*RUN;i++)\n",
-"sums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS 1\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1&& !(GATED&&IN_STRETCHES&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr bool KEEPS_BIAS= !GATED&& !ADDS_COLUMNS;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\n"
+"long long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n#if GEMMEPI_BRINGS\nload_residual(params.epilogue,{rows.item,row,rows.column,exists},fetched.saved);\n#endif\n}\n\n\nDEVICE void add_parts(const gpi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll (BLOCKS == 1 ? 16 : 4)\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\nto_accs(read(from+part*params.part,rows.run),more);\nUNROLL\n"
+"for(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gpi__pass_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*STRETCH;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nconstexpr bool whole=WHOLE&& !IN_STRETCHES;\nconstexpr int reach=ABREAST*RUN;\nint valid=column>=p.n?0:whole||p.n-column>=reach?reach:(int)(p.n-column);\nRows rows={item,row,column,valid?most:0,whole?RUN:valid};\nafter_launches_before();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nColumn_sums<false>sums;\nOf_columns of;\nif(KEEPS_BIAS)\n"
+"of=load_columns(p,item,column,valid);\nFetched ahead[AT_ONCE];\nif(AHEAD)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<(FINDS?params.row_steps:rows.count);first+=AT_ONCE){\nif(!AHEAD)\nUNROLL\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,first+r,ahead[r]);\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nif(AHEAD)\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nbool exists=first+r<rows.count;\nif(!FINDS&& !exists)\ncontinue;\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nto_accs(now.products[half],v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nint run=FINDS&& !exists?0:rows.run;\nif(FINDS&&at>=p.m)\nat=p.m-1;\nadd_parts(params,rows,at,v);\nepilogue(p,state,KEEPS_BIAS?of:load_columns(p,item,column,run),now.saved,item,at,column,run,v);\nif constexpr(FINDS)\nstore_found_result(p,state,item,at,column,run,v);\nelse\nstore_result(p,state,item,at,column,run,v);\n"
+"if constexpr(ADDS_COLUMNS)\nsums.add(state,exists);\n}\n}\nif constexpr(ADDS_COLUMNS)\n",
+"store_sums_of_threads<THREADS>(p,PLACES_OF(params),{threadIdx.x,threadIdx.y,blockDim.x,part,column,valid},sums.of_lane);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
 "#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_OF_ROWS 0\n#define GEMMEPI_LANES 8\n#define GEMMEPI_GATHERED 0\n#define GEMMEPI_OF_NETWORK 0\n#endif\n\n#if GEMMEPI_OF_NETWORK\ntypedef F32 Sum;\n#else\ntypedef F64 Sum;\n#endif\ntypedef GEMMEPI_OUT_TYPE Out;\n\nconstexpr int LANES=GEMMEPI_LANES,THREADS=GEMMEPI_OF_ROWS?128:32*LANES,SUMS=THREADS/LANES;\nconstexpr int APART=GEMMEPI_OF_ROWS?1:SUMS;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE Sum whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gpi__reduce_params&p,long long line,long long at,Sum sum){\n"
@@ -17759,12 +17767,6 @@ static const gpi__source gpi__sources[] = {
 "FORMULA_UNIFORMS(DRAW)\n}\nFORMULA_UNIFORMS(TAKE_DRAWN)\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\n"
 "u32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nINPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if GEMMEPI_ADDS_C\nT beta=params.uses_c?from_acc<T>(params.device_beta? *params.device_beta:params.beta):T(0);\nif(beta!=0){\nADDENDS(BEGIN_INPUT)\n}\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nINPUTS(LOAD_INPUT)\nINPUTS(TAKE_INPUT)\n"
 "#if GEMMEPI_ADDS_C\nif(beta!=0){\nADDENDS(LOAD_INPUT)\nADDENDS(TAKE_INPUT)\nadd_c(beta,values);\n}\n#endif\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
-{"formula_reduce.cu",
-{
-"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256,AT_ONCE=4;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gpi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\n"
-"if constexpr(SAME<Type,I32>){\n*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=Negates? -state.result():state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gpi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\n#pragma unroll 1\nfor(long long line=lane;group<p.groups&&line<p.lines;line +=AT_ONCE*p.lanes){\nS some[AT_ONCE];\nUNROLL\n"
-"for(int i=0;i<AT_ONCE;i++)\nsome[i]=line +i*p.lanes<p.lines?states[(line +i*p.lanes)*p.line_step]:S::empty();\nUNROLL\nfor(int i=0;i<AT_ONCE;i++)\nstate.join(some[i]);\n}\nif(p.is_along_lines)\njoin_side_by_side(state,lane,p.lanes);\nelse\njoin_apart(state,lane,p.lanes,results);\nlong long line=p.of_line?at/p.of_line:0;\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Negates,Accumulates,Is_scaled,Has_amax>(\np,group*p.out_stride +line*p.out_line +(at-line*p.of_line)*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,is_of_negatives(reduction::reduction_),accumulates!=0,\\\n"
-"(GEMMEPI_SCALED>>place&1)!=0,(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_run.cuh",
 {
 "#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n#if GEMMEPI_STRIDED\nconst gpi__formula_strides*strides;\nlong long index[GEMMEPI_ITEM_AXES];\n#endif\n};\n\n#if GEMMEPI_STRIDED\ntypedef gpi__strided_formula_params Params;\nDEVICE const gpi__formula_pass_params&pass_of(const Params&params){\nreturn params.pass;\n}\nDEVICE void find_item(const Params&params,Place&place){\nu32 rest=(u32)place.item;\nplace.strides= &params.strides;\nUNROLL\nfor(int axis=0;axis<GEMMEPI_ITEM_AXES-1;axis++){\nu32 extent=(u32)params.strides.extents[axis];\nplace.index[axis]=rest%extent;\nrest/=extent;\n}\nplace.index[GEMMEPI_ITEM_AXES-1]=rest;\n}\n#else\ntypedef gpi__formula_pass_params Params;\n"
@@ -17869,9 +17871,9 @@ static const gpi__source gpi__sources[] = {
 "for(int k=0;k<Steps;k++)\nlines[k]=words_of(read_elements(b+k*ld,valid));\n}\nDEVICE void take(int k,Acc(&values)[RUN])const{\nwords_to_acc(lines[k],values);\n}\n};\n#else\ntemplate<int Steps>struct Columns{\nIn at[Steps][RUN];\n#if GEMMEPI_B_ROWS\nDEVICE void load(const In*b,long long ld,int valid){\nif(GEMMEPI_B_DENSE&& !IN_STRETCHES&&(WHOLE||valid==RUN)){\nIn all[RUN*Steps];\nload_along<16>(b,all);\nUNROLL\nfor(int i=0;i<RUN*Steps;i++)\nat[i%Steps][i/Steps]=all[i];\n}else{\nUNROLL\nfor(int j=0;j<RUN;j++){\nIn line[Steps];\nload_along<GEMMEPI_B_UNIT>(b+existing_place(j,valid)*ld,line);\nUNROLL\nfor(int k=0;k<Steps;k++)\nat[k][j]=line[k];\n}\n}\n}\n#else\nstatic constexpr int AT_ONCE=IN_STRETCHES&&GEMMEPI_B_UNIT>=STRETCH*(int)sizeof(In)?STRETCH:1;\nDEVICE void load(const In*b,long long ld,int valid){\nUNROLL\nfor(int i=0;i<Steps*RUN;i+=AT_ONCE){\nIn some[AT_ONCE];\nload_along<GEMMEPI_B_UNIT>(b+i/RUN*ld+existing_place(i%RUN,valid),some);\nUNROLL\nfor(int j=0;j<AT_ONCE;j++)\n"
 "at[i/RUN][i%RUN+j]=some[j];\n}\n}\n#endif\nDEVICE void take(int k,Acc(&values)[RUN])const{\nUNROLL\nfor(int i=0;i<RUN;i++)\nvalues[i]=to_acc<Acc>(at[k][i]);\n}\n};\n#endif\n\ntemplate<int Steps>\nDEVICE void load_steps(const gpi__plain_params&params,const In*b,int k,int valid,Columns<Steps>(&to)[HALVES_IN]){\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nto[half].load(b+half*params.epilogue.n*(GEMMEPI_B_ROWS?params.b.ld:1)+k*(GEMMEPI_B_ROWS?1:params.b.ld),params.b.ld,\nvalid);\n}\n\ntemplate<int Steps,class Of_a,class Sum>\nDEVICE void add_steps(Of_a of_a,const Columns<Steps>(&of_b)[HALVES_IN],Sum(&sums)[HALVES][RUN]){\nUNROLL\nfor(int k=0;k<Steps;k++){\nSum factor=of_a(k);\nUNROLL\nfor(int half=0;half<HALVES_IN;half++){\nAcc columns[RUN];\nof_b[half].take(k,columns);\nUNROLL\nfor(int j=0;j<RUN;j++)\nsums[half][j]=fma(factor,(Sum)columns[j],sums[half][j]);\n}\n}\n}\n\ntemplate<int From>\n"
 "DEVICE void add_others(const gpi__plain_params&params,const In(&row)[K],const In*b,int valid,Acc(&sums)[HALVES][RUN]){\nif constexpr(From<K){\n",
-"constexpr int STEPS=K-From<MOST?K-From:MOST;\nColumns<STEPS>others[HALVES_IN];\nload_steps(params,b,From,valid,others);\nadd_steps([&](int k){return to_acc<Acc>(row[From+k]);},others,sums);\nadd_others<From+STEPS>(params,row,b,valid,sums);\n}\n}\n\n\nDEVICE void store_sum(const gpi__epilogue_params&p,long long at,double sum){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.partials+at;\nif(GEMMEPI_SUMS_ADD)\nsum+=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\nDEVICE void store_sum_of_row(const gpi__epilogue_params&p,long long row,const In(&values)[K]){\ndouble sum=0;\nUNROLL\nfor(int k=0;k<K;k++)\nsum+=to_acc<double>(values[k]);\nstore_sum(p,row,sum);\n}\nDEVICE void store_sums_of_columns(const gpi__epilogue_params&p,long long column,int valid,const Columns<FIRST>(&of_b)[HALVES_IN]){\ndouble sums[HALVES][RUN]={};\nadd_steps([](int){return 1.0;},of_b,sums);\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nUNROLL\nfor(int i=0;i<RUN;i++)\nif(place(i)<valid)\n"
+"constexpr int STEPS=K-From<MOST?K-From:MOST;\nColumns<STEPS>others[HALVES_IN];\nload_steps(params,b,From,valid,others);\nadd_steps([&](int k){return to_acc<Acc>(row[From+k]);},others,sums);\nadd_others<From+STEPS>(params,row,b,valid,sums);\n}\n}\n\n\nDEVICE void store_sum(const gpi__epilogue_params&p,long long at,double sum){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums+at;\nif(GEMMEPI_SUMS_ADD)\nsum+=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\nDEVICE void store_sum_of_row(const gpi__epilogue_params&p,long long row,const In(&values)[K]){\ndouble sum=0;\nUNROLL\nfor(int k=0;k<K;k++)\nsum+=to_acc<double>(values[k]);\nstore_sum(p,row,sum);\n}\nDEVICE void store_sums_of_columns(const gpi__epilogue_params&p,long long column,int valid,const Columns<FIRST>(&of_b)[HALVES_IN]){\ndouble sums[HALVES][RUN]={};\nadd_steps([](int){return 1.0;},of_b,sums);\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nUNROLL\nfor(int i=0;i<RUN;i++)\nif(place(i)<valid)\n"
 "store_sum(p,column+half*p.n+place(i),sums[half][i]);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)gemmepi_outer(GEMMEPI_PARAMS gpi__plain_params params){\nconst gpi__epilogue_params&p=params.epilogue;\nu32 line=blockIdx.x/p.column_tiles,item=GEMMEPI_BATCHED?line/p.row_tiles:0;\nu32 x=threadIdx.x%WIDTH,y=threadIdx.x/WIDTH;\nlong long row=(long long)(line -item*p.row_tiles)*TILE_M+y;\nlong long column=(long long)(blockIdx.x-line*p.column_tiles)*TILE_N+x*(IN_STRETCHES?STRETCH:RUN);\nconstexpr int reach=ABREAST*RUN;\nint columns_left=column>=p.n?0:p.n-column<reach?(int)(p.n-column):reach,valid=row<p.m?columns_left:0;\nbegin_launch_behind();\nconst In*a=(const In*)params.a.data+item*params.a.stride;\nconst In*b=(const In*)params.b.data+item*params.b.stride +\n(columns_left?column:0)*(GEMMEPI_B_ROWS?params.b.ld:1);\nafter_launches_before();\n\nIn of_a[K];\nColumns<FIRST>of_b[HALVES_IN];\nload_row(params,a,row<p.m?row:0,of_a);\n"
-"load_steps(params,b,0,columns_left,of_b);\n\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nOf_columns of=load_columns(p,item,column,valid);\nSaved saved;\nload_saved(p,state,item,row,column,valid,saved);\nload_residual(p,{item,row,column,valid},saved);\nAcc v[HALVES][RUN]={};\nadd_steps([&](int k){return to_acc<Acc>(of_a[k]);},of_b,v);\nadd_others<FIRST>(params,of_a,b,columns_left,v);\nif(valid>0){\nint run=WHOLE&& !IN_STRETCHES?RUN:valid;\nepilogue(p,state,of,saved,item,row,column,run,v);\nstore_result(p,state,item,row,column,run,v);\n}\nif(GEMMEPI_SUMS==1&&column==0&&row<p.m)\nstore_sum_of_row(p,row,of_a);\nif(GEMMEPI_SUMS==2&&line==0&&y==0)\nstore_sums_of_columns(p,column,columns_left,of_b);\nif constexpr(HAS_BGRAD){\nUNROLL\nfor(int i=0;i<HALVES*RUN;i++)\nv[i/RUN][i%RUN]=valid>0?v[i/RUN][i%RUN]:Acc(0);\nstore_partials<THREADS>(p,line,column,columns_left,x,y,WIDTH,v);\n}\nend_epilogue(p,state);\n}\n"}},
+"load_steps(params,b,0,columns_left,of_b);\n\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,column,valid);\nOf_columns of=load_columns(p,item,column,valid);\nSaved saved;\nload_saved(p,state,item,row,column,valid,saved);\nload_residual(p,{item,row,column,valid},saved);\nAcc v[HALVES][RUN]={};\nadd_steps([&](int k){return to_acc<Acc>(of_a[k]);},of_b,v);\nadd_others<FIRST>(params,of_a,b,columns_left,v);\nif(valid>0){\nint run=WHOLE&& !IN_STRETCHES?RUN:valid;\nepilogue(p,state,of,saved,item,row,column,run,v);\nstore_result(p,state,item,row,column,run,v);\n}\nif(GEMMEPI_SUMS==1&&column==0&&row<p.m)\nstore_sum_of_row(p,row,of_a);\nif(GEMMEPI_SUMS==2&&line==0&&y==0)\nstore_sums_of_columns(p,column,columns_left,of_b);\nif constexpr(ADDS_COLUMNS)\nstore_sums_of_threads<THREADS>(p,PLACES_OF(params),{x,y,WIDTH,line,column,columns_left},state.of_columns.lines());\nend_epilogue(p,state);\n}\n"}},
 {"gemm_sm80.cu",
 {
 "#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 22\n#include \"sm80/block_scales.cuh\"\n#include \"sm80/finish.cuh\"\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply_add.cuh\"\n#if GEMMEPI_ELEMENT == 1\n#include \"sm80/scales.cuh\"\n#endif\n\n\nstruct Place_of_block{\nu32 slice,item,tile_m,tile_n;\nint first_k;\n};\n\n\n\nDEVICE Place_of_block place_of_block(const gpi__sm80_params&params){\nPlace_of_block place;\nu32 of_part=params.tile_rows*params.epilogue.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nplace.slice=slice;\nplace.item=IN_PARTS?slice/params.parts:slice;\nplace.first_k=IN_PARTS?(int)(slice -place.item*params.parts)*params.part_k:0;\nu32 of_band=params.band*params.epilogue.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 inside=rest-band*of_band;\nplace.tile_n=inside/height;\nplace.tile_m=above +inside -place.tile_n*height;\nreturn place;\n}\n\n\n"
@@ -17898,7 +17900,7 @@ static const gpi__source gpi__sources[] = {
 "gemmepi_small(GEMMEPI_PARAMS gpi__plain_params params){\n__shared__ alignas(16)float results[WARPS][HALVES_IN*TILE_M*TILE_N];\nconst gpi__epilogue_params&p=params.epilogue;\nu32 tile=blockIdx.x/PARTS,part=blockIdx.x%PARTS;\nu32 line=tile/p.column_tiles,item=line/p.row_tiles;\nlong long tile_row=(long long)(line -item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(tile -line*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nint block_k=(int)part*PART,first_k=block_k+(warp*LANES_K+lane_k)*DEPTH,k_left=(int)params.k-first_k;\nA_part a;\nB_part b[HALVES_IN];\na.begin(params.a,item,tile_row+row,p.m,first_k,0,p.m);\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,p.n,first_k,half*p.n,HALVES_IN*p.n);\nif(a.exist<=0||b[0].exist<=0)\nk_left=0;\n\n"
 "begin_launch_behind();\nif(p.m<p.n)\nUNROLL\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,block_k,(int)params.k);\nelse\nfetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,block_k,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=part==0&&y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\nload_residual(p,{item,own_row,first,valid},saved);\n\nfloat sums[SUMS]={};\nadd_steps(a,b,k_left,sums);\nleave_sums(lane_k,row,column,sums,results[warp]);\n__syncthreads();\nadd_parts(part,results);\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\ntake_run(results,x,y,valid,v);\n"
 "epilogue(p,state,of,saved,item,own_row,first,valid,v);\n",
-"store_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,line,first,valid,x,y,WIDTH,v);\nend_epilogue(p,state);\nfirst_has_read();\n}\n"}},
+"store_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(ADDS_COLUMNS)\nstore_sums_of_threads<THREADS>(p,PLACES_OF(params),{(u32)x,(u32)y,WIDTH,line,first,valid},state.of_columns.lines());\nend_epilogue(p,state);\nfirst_has_read();\n}\n"}},
 {"gemm_weights.cu",
 {
 "#line 1 \"src/kernels/gemm_weights.cu\"\n\n\n\n#define GEMMEPI_WGMMA 0\n#include \"mma.cuh\"\n#include \"weights.cuh\"\n\nconstexpr int UNIT=16;\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\ntemplate<bool Whole>DEVICE void copy_unit(u32 to,const void*from,int bytes){\nif(Whole)\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\n\nconstexpr int OCTETS_OF_K=SLICE/32;\ntemplate<int Bits>DEVICE int place_of_unit(int line,int unit){\nif(Bits!=16)\nreturn unit ^(B_LINE<128?0:line%2*4);\nreturn unit ^(OCTETS_OF_K==2?line%2:unit/8%2 ^ line%2*2);\n}\n\n\n\ntemplate<int Bits,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*Bits/8/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT*8/Bits;\n"
@@ -17930,9 +17932,9 @@ static const gpi__source gpi__sources[] = {
 {"sm80/finish.cuh",
 {
 "#line 1 \"src/kernels/sm80/finish.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\ntemplate<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void place_run(u32 staged,int half,int g,Epilogue_state&state){\nUNROLL\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\nUNROLL\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\n}\n\n\nstruct Box_rows{\nlong long item;\nint row,column,rows_left,columns_left;\n};\n\n\nDEVICE void copy_rows(const gpi__epilogue_params&p,const Box_rows&at,u32 staged){\n__syncwarp();\nUNROLL\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\n"
-"staged+j*STAGED_BYTES,(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,at.item,at.row,at.column+j*p.n),p.d.ld,\nat.rows_left,at.columns_left);\nUNROLL\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,at.item,at.row,at.column+j*p.n),p.aux.ld,at.rows_left,\nat.columns_left);\n__syncwarp();\n}\n\n\nDEVICE void finish(const gpi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gpi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,0,0);\nUNROLL\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(!HAS_BGRAD||ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\nUNROLL\n"
-"for(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\nUNROLL\nfor(int i=0;i<ROW_BLOCKS;i++){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nint at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\nUNROLL\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\nplace_run(staged,half,g,state);\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(v,state,exists);\n}\nif(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\nstatic_assert(!GEMMEPI_INSIDE_REDUCES||BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\n"
-"store_kept_states(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED)\ncopy_rows(p,{item,row+i*16,box_column,(int)p.m-row-i*16,box_left},staged);\n}\nif(ADDS_COLUMNS&&row<(int)p.m)\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,PLACES_OF(params),line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n"}},
+"staged+j*STAGED_BYTES,(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,at.item,at.row,at.column+j*p.n),p.d.ld,\nat.rows_left,at.columns_left);\nUNROLL\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,at.item,at.row,at.column+j*p.n),p.aux.ld,at.rows_left,\nat.columns_left);\n__syncwarp();\n}\n\n\nDEVICE void finish(const gpi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gpi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),item,0,0);\nUNROLL\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(GEMMEPI_FORMULA_ROLLS||ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\n"
+"int first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\nUNROLL\nfor(int i=0;i<ROW_BLOCKS;i++){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nint at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\nUNROLL\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\nplace_run(staged,half,g,state);\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(state,exists);\n}\nif(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\n"
+"static_assert(!GEMMEPI_INSIDE_REDUCES||BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED)\ncopy_rows(p,{item,row+i*16,box_column,(int)p.m-row-i*16,box_left},staged);\n}\nif(ADDS_COLUMNS&&row<(int)p.m)\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,PLACES_OF(params),line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n"}},
 {"sm80/load.cuh",
 {
 "#line 1 \"src/kernels/sm80/load.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit,int Halves>struct Loader{\nstatic constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT+3)/4;\nstatic_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\nconst Element*from,*at;\nlong long ld,apart;\nint exist;\nbool inside;\nu32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\nstatic constexpr bool BY_WORDS= !ASYNC&&Unit>2;\nWords<Element,ELEMENTS>pieces[BY_WORDS?PART:1];\n\n\nDEVICE Loader(const gpi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\nint line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data+item*x.stride +\n"
@@ -17981,8 +17983,8 @@ static const gpi__source gpi__sources[] = {
 ": \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\nreturn sums;\n}\n\n\nDEVICE int own_four(int i){\nconstexpr int FOURS=PART_COLUMNS/4,LINE_FOURS=HALVES_IN*FOURS;\nint four=i%LINE_FOURS,column=(int)rank_in_cluster()*PART_COLUMNS+four%FOURS*4;\nreturn i/LINE_FOURS*RESULT_LINE +four/FOURS*TILE_COLUMNS+column;\n}\n\n\nDEVICE void add_parts(float*results){\nconstexpr int ALL=TILE_M*HALVES_IN*PART_COLUMNS/4,AT_ONCE=8/PARTS;\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n#pragma unroll 1\nfor(int first=(int)threadIdx.x;first<ALL;first+=AT_ONCE*THREADS){\nFour_sums sums[AT_ONCE][PARTS];\nUNROLL\nfor(int i=0;i<AT_ONCE*PARTS;i++)\nif(first+i/PARTS*THREADS<ALL)\nsums[i/PARTS][i%PARTS]=sums_of_part(results+own_four(first+i/PARTS*THREADS),i%PARTS);\nUNROLL\nfor(int i=0;i<AT_ONCE;i++){\nUNROLL\nfor(int j=0;j<(PARTS-1)*4;j++)\n"
 "sums[i][0].at[j%4]+=sums[i][j/4+1].at[j%4];\nif(first+i*THREADS<ALL)\n",
 "*reinterpret_cast<Four_sums*>(results+own_four(first+i*THREADS))=sums[i][0];\n}\n}\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: \"memory\");\n}\n\nDEVICE void others_have_read(){\nasm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n#else\n#define CLUSTER\nDEVICE u32 rank_in_cluster(){\nreturn 0;\n}\nDEVICE void add_parts(float*){}\nDEVICE void others_have_read(){}\n#endif\n\n\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\nUNROLL\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums= *reinterpret_cast<const Four_sums*>(at);\nUNROLL\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gpi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\n"
-"column_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gpi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gpi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\n"
-"take_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\nUNROLL\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nothers_have_read();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gpi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
+"column_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gpi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gpi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,PLACES_OF(params),at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nColumn_sums<false>column_sums;\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\n"
+"take_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums.add(state,true);\n}\nothers_have_read();\nif constexpr(ADDS_COLUMNS)\nstore_sums_of_threads<THREADS>(p,PLACES_OF(params),{(u32)x,(u32)y,WIDTH,at.item*p.row_tiles+at.row_tile,first,valid},\ncolumn_sums.of_lane);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gpi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
@@ -18017,7 +18019,7 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\nstruct Held_of_strip{\nHeld_operands at[2];\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\nconst Held_of_strip&held;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\nUNROLL\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\ntemplate<int N>DEVICE void drop_first_box(float(&sums)[N]){\n"
 "constexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\nUNROLL\nfor(int i=0;i+of_box<N;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR_COLUMNS/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gpi__sm90_params&params,const Tile&tile,int row,int first_group,int half,int g){\nint group=first_group +g;\nint at=row+threadIdx.x%32/4+half*8,column=tile.n*TILE_COLUMNS+column_of_lane()+group*GROUP;\nif(((BACKWARD||FINDS)&& !GEMMEPI_UNIT_ALPHA)||(FINDS&&GATED&&HAS_BIAS))\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,tile)?columns_left(params,tile,group):0;\nreturn{half,g,row_in_memory(params,at,valid>0),column,valid};\n}\n\n\nDEVICE void load_saved_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\nUNROLL\nfor(int i=0;i<INPUT_AUX;i++)\n"
 "finisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\nUNROLL\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\nUNROLL\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gpi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\nUNROLL\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n"
-"UNROLL\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nstate.held=box.held.at[at.half];\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box.tile,box.row,box.group,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(results,finisher.state,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\n"
+"UNROLL\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nstate.held=box.held.at[at.half];\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nUNROLL\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box.tile,box.row,box.group,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(finisher.state,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\n"
 "if(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\n\n",
 "DEVICE void ask_for_box(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group){\nask_for_inputs(params,finisher.buffers,tile,row,group);\nint mine=row+(int)threadIdx.x%16;\nbool exists=mine<end_of_rows(params,tile);\nprefetch_operands(params.epilogue,PLACES_OF(params),\n{tile.item,row_in_memory(params,mine,exists),tile.n*TILE_COLUMNS+group*GROUP,exists},BOX_COLUMNS);\n}\nDEVICE void finish_box(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_box(params,finisher,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n"
 "static_assert(!GEMMEPI_INSIDE_REDUCES||BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\nUNROLL\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gpi__epilogue_params&p=params.epilogue;\nUNROLL\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\n"
@@ -18033,9 +18035,9 @@ static const gpi__source gpi__sources[] = {
 "__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nUNROLL\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\nUNROLL\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\nUNROLL\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,from+half*BOX_BYTES,column,row,\nhalf,item);\nUNROLL\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
 {"sm90/column_sums.cuh",
 {
-"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(!HAS_BGRAD||GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_UNIT_ALPHA: !GEMMEPI_UNIT_ALPHA))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,line)),\"f\"(sums[g].sum(line))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n\nDEVICE void add_slot(const gpi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n"
-"u32 nth=PING_PONG?(u32)tile.m:(u32)tile.m*CONSUMERS+warpgroup;\nlong long rows=(long long)tile.item*p.epilogue.row_tiles+nth;\nUNROLL\nfor(int i=0;i<UNIT_GROUPS;i++){\nAcc sums[Column_sums<true>::LINES];\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++){\nAcc of_warps[4];\nUNROLL\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(of_warps[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,i,line))\n: \"memory\");\nsums[line]=join_in_line(line,join_in_line(line,of_warps[0],of_warps[1]),join_in_line(line,of_warps[2],of_warps[3]));\n}\nif(exists)\nstore_column_sums(p.epilogue,PLACES_OF(p),rows,tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+i)*GROUP,sums);\n}\n}\n\n\nDEVICE void add_column_sums(const gpi__sm90_params&p,const Shared&shared,const Work&work){\nu32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+(PING_PONG?warpgroup*work.step:0);t<p.tiles;t+=TURNS*work.step){\nTile tile=tile_of(p,t,work.rank);\n"
-"bool exists=tile.m*TILE_M+(PING_PONG?0:(int)warpgroup*STRIPS*64)<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
+"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_FORMULA_ROLLS||GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_UNIT_ALPHA: !GEMMEPI_UNIT_ALPHA))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\nUNROLL\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,line)),\"f\"(sums[g].sum(line))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n\nDEVICE void add_slot(const gpi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\n"
+"bool exists){\nu32 nth=PING_PONG?(u32)tile.m:(u32)tile.m*CONSUMERS+warpgroup;\nlong long rows=(long long)tile.item*p.epilogue.row_tiles+nth;\nUNROLL\nfor(int i=0;i<UNIT_GROUPS;i++){\nAcc sums[Column_sums<true>::LINES];\nUNROLL\nfor(int line=0;line<COLUMN_LINES;line++){\nAcc of_warps[4];\nUNROLL\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(of_warps[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,i,line))\n: \"memory\");\nsums[line]=join_in_line(line,join_in_line(line,of_warps[0],of_warps[1]),join_in_line(line,of_warps[2],of_warps[3]));\n}\nif(exists)\nstore_sums_of_lanes(p.epilogue,PLACES_OF(p),rows,tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+i)*GROUP,sums);\n}\n}\n\n\nDEVICE void add_column_sums(const gpi__sm90_params&p,const Shared&shared,const Work&work){\nu32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+(PING_PONG?warpgroup*work.step:0);t<p.tiles;t+=TURNS*work.step){\n"
+"Tile tile=tile_of(p,t,work.rank);\nbool exists=tile.m*TILE_M+(PING_PONG?0:(int)warpgroup*STRIPS*64)<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
 {"sm90/columns.cuh",
 {
 "#line 1 \"src/kernels/sm90/columns.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\ntemplate<int Groups>\nDEVICE void load_groups(const gpi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\nUNROLL\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS+column_of_lane()+(first_group +i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group +i));\n}\n}\n"}},
@@ -18073,7 +18075,7 @@ static const gpi__source gpi__sources[] = {
 "static_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes other than 16 bits along k alone\");\n\n\n\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr bool VARIES_A=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool VARIES_B=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n\nconstexpr bool FACTOR_A=GEMMEPI_SCALE_A==SCALE_OUTER,FACTOR_B=GEMMEPI_SCALE_B==SCALE_OUTER,HAS_FACTORS=FACTOR_A||FACTOR_B;\nconstexpr bool HAS_SCALES=VARIES_A||VARIES_B||(PROMOTES&&HAS_FACTORS);\n\nconstexpr bool IS_UNIFORM=GEMMEPI_UNIFORM;\n"
 "constexpr int A_SCALES=VARIES_A||(PROMOTES&&FACTOR_A)?TILE_M:0;\nconstexpr int B_SCALES=VARIES_B||(PROMOTES&&FACTOR_B)?IS_UNIFORM?TILE_N/64:TILE_N:0;\nconstexpr int LANE_SCALES=(TILE_N>128?128:TILE_N)/4+4;\nconstexpr int B_PLACES=IS_UNIFORM?B_SCALES:(B_SCALES+127)/128*4*LANE_SCALES;\nconstexpr u32 SCALE_BYTES=(A_SCALES+B_PLACES+3)/4*16;\nstatic_assert(!HAS_SCALES||(PROMOTES&&TILE_K==SCALE_STEPS),\"scales are multiplied in as sums are promoted\");\nstatic_assert(!PROMOTES||(GEMMEPI_ELEMENT==1&&STRIPS==1&& !PING_PONG),\"registers have two sums of each element\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\nstatic_assert(!INTERLEAVED||HALF_GROUP==GROUP,\"a group's pairs are next to each other\");\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\n"
 "constexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n",
-"constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_UNIT_ALPHA&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_IN_FACTOR>=0||\n(ACTIVATION==ELU&&COMPILER>=1300)||\n(BACKWARD&& !LOADS_MASK&&TILE_N==192&& !A_ROWS&&B_ROWS)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||\nBOX_GROUPS==1&&((GATED&&BACKWARD)||(GROUPED&&WRITES_AUX)||\n(COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\n"
+"constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_UNIT_ALPHA&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\n\nconstexpr bool ROLLS=GEMMEPI_FORMULA_ROLLS||\n(ADDS_COLUMNS?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_IN_FACTOR>=0||\n(ACTIVATION==ELU&&COMPILER>=1300)||\n(BACKWARD&& !LOADS_MASK&&TILE_N==192&& !A_ROWS&&B_ROWS)\n:(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||\nBOX_GROUPS==1&&((GATED&&BACKWARD)||(GROUPED&&WRITES_AUX)||\n(COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID))));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\n"
 "static_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !ADDS_COLUMNS&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED||TILE_N%128?1:2;\nstatic_assert(!ADDS_COLUMNS||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&& !HAS_SCALES&&((ADDS_COLUMNS&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_UNIT_ALPHA)||__CUDACC_VER_MAJOR__<13||\n(ACTIVATION==QUICK_GELU&&WRITES_AUX&& !HAS_BIAS&&BOX_GROUPS==1&&GEMMEPI_COPIED&&\nTILE_M==128))));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parts.cuh",
 {
@@ -21782,9 +21784,10 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 
 /* What the pass of a formula is made of, and how its kernel takes matrices: extents, strides, alignment. */
 
-#define GPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
-#define GPI__FORMULA_FEW_STEPS  4 /* rows that a thread takes */
-#define GPI__FORMULA_MOST_STEPS 16 /* with reductions over rows, so that fewer states are left */
+#define GPI__FORMULA_THREADS     256 /* formula_pass.cu, formula_reduce.cu */
+#define GPI__REDUCE_MOST_THREADS 1024 /* formula_reduce.cu */
+#define GPI__FORMULA_FEW_STEPS   4 /* rows that a thread takes */
+#define GPI__FORMULA_MOST_STEPS  16 /* with reductions over rows, so that fewer states are left */
 
 /* In elements. */
 typedef struct gpi__formula_matrix {
@@ -21871,12 +21874,12 @@ static gpi__reduction_op gpi__op_of(const gpi__formula_operand *operand) {
   return gpi__reductions[operand->reduction].op;
 }
 
-/* Bytes of a state, as formula_reduce.cuh has it. */
-static size_t gpi__state_size(const gpi__formula *formula, const gpi__formula_operand *operand) {
+/* Bytes of a state, as formula_reduce.cuh has it; left: by the epilogue of a product. */
+static size_t gpi__state_size(const gpi__formula *formula, const gpi__formula_operand *operand, int left) {
   size_t number = formula->accumulator == GEMMEPI_F64 ? 8 : 4;
   switch (gpi__op_of(operand)) {
   case GPI__REDUCE_SUM:
-    return 8;
+    return left ? number : 8;
   case GPI__REDUCE_LOGSUMEXP:
     return 2 * number;
   case GPI__REDUCE_ARGMAX:
@@ -22060,12 +22063,13 @@ static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formul
   gpi__emit_formula(text, f);
 }
 
-/* All that stands before formula_reduce.cu: of formulas with the same reductions it is the same. */
-static void gpi__formula_reduce_prologue(gpi__text *text, const gpi__placed_formula *placed) {
+/* All that stands before formula_reduce.cu: of formulas with the same reductions it is the same. left: an epilogue left the states */
+static void gpi__formula_reduce_prologue(gpi__text *text, const gpi__placed_formula *placed, int left, unsigned threads) {
   const gpi__formula *f = placed->formula;
   uint64_t scaled = 0, amax = 0;
   int i;
-  gpi__append(text, "#define GEMMEPI_T %s\n#define FORMULA_OUTPUTS(X)", gpi__formula_type(f->accumulator, 0));
+  gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_THREADS %u\n%s#define FORMULA_OUTPUTS(X)",
+    gpi__formula_type(f->accumulator, 0), threads, left ? "#define GEMMEPI_LEFT 1\n" : "");
   for (i = 0; i < f->operand_count; i++) {
     const gpi__formula_operand *o = &f->operands[i];
     if (!gpi__is_reduced(o))
@@ -22213,15 +22217,23 @@ static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, con
   reduction->group_step = gpi__times(reduction->lines, reduction->line_step);
 }
 
-/* Threads of a result: one for each four of its states, whose loads are under way at once. Where states lie side by side, beyond a warp one
- for each 16, a block's at most; where results do 16 at most, so that a warp reads whole sectors. */
-static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction, int64_t *blocks) {
-  unsigned most = reduction->is_along_lines ? GPI__FORMULA_THREADS : 16;
+/* Whether a result has too few threads: one for each four of its states, whose loads are under way at once. Beyond a warp one for each 16 where
+ states lie side by side, 256 at most; where results do, one for each eight, while a warp reads whole sectors of eight results. */
+static int gpi__wants_more_lanes(const gpi__formula_reduction *reduction, unsigned threads) {
+  int64_t lanes = reduction->lanes;
+  if (lanes < 32)
+    return 4 * lanes < reduction->lines;
+  if (reduction->is_along_lines)
+    return 16 * lanes < reduction->lines && lanes < GPI__FORMULA_THREADS;
+  return 8 * lanes < reduction->lines && lanes < threads / 8;
+}
+
+static gemmepi_status gpi__share_out_reduction(unsigned threads, gpi__formula_reduction *reduction, int64_t *blocks) {
   int64_t results = gpi__times(reduction->groups, reduction->count), mine;
   reduction->lanes = 1;
-  while (reduction->lanes < most && (reduction->lanes < 32 ? 4 : 16) * (int64_t)reduction->lanes < reduction->lines)
+  while (gpi__wants_more_lanes(reduction, threads))
     reduction->lanes *= 2;
-  mine = gpi__divide_up(results, GPI__FORMULA_THREADS / (int64_t)reduction->lanes);
+  mine = gpi__divide_up(results, threads / (int64_t)reduction->lanes);
   GPI__UNSUPPORTED_IF(*blocks + mine > INT_MAX, "reductions have more results than a grid has blocks for");
   reduction->first_block = (unsigned)*blocks;
   reduction->blocks = (unsigned)mine;
@@ -22236,31 +22248,42 @@ static void gpi__place_states_of_groups(const gpi__placed_formula *placed, int i
   place->ld = gpi__reduced_columns(placed, o) / place->column_period;
 }
 
+/* Of the launch that joins states: many where a column has more lines than a block of few loads at once. */
+static unsigned gpi__reduce_threads(const gpi__formula_pass *pass) {
+  int i;
+  for (i = 0; i < GPI__RESULT; i++)
+    if (pass->roles[i] == GPI__ROLE_REDUCTION && !pass->reduce_params.reductions[i].is_along_lines &&
+      pass->reduce_params.reductions[i].lines > GPI__FORMULA_THREADS)
+      return GPI__REDUCE_MOST_THREADS;
+  return GPI__FORMULA_THREADS;
+}
+
 static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
   const gpi__state_counts *states, gpi__formula_pass *pass) {
+  gemmepi_status status = GEMMEPI_OK;
   int64_t blocks = 0, count;
   int i;
   for (i = 0; i < placed->formula->operand_count; i++) {
     gpi__formula_reduction *reduction = &pass->reduce_params.reductions[i];
-    gemmepi_status status;
     size_t bytes;
     if (pass->roles[i] != GPI__ROLE_REDUCTION)
       continue;
     gpi__lay_out_reduction(placed, i, states, reduction);
     if (placed->formula->operands[i].group)
       gpi__place_states_of_groups(placed, i, states->span, &pass->params.places[i]);
-    status = gpi__share_out_reduction(reduction, &blocks);
-    if (status)
-      return status;
     count = gpi__times(reduction->groups, reduction->group_step);
-    bytes = gpi__bytes_for(count, gpi__state_size(placed->formula, &placed->formula->operands[i]));
+    bytes = gpi__bytes_for(count, gpi__state_size(placed->formula, &placed->formula->operands[i], !pass->launch.blocks));
     pass->state_offsets[i] = pass->state_bytes;
     pass->state_bytes += gpi__round_up(bytes, 256);
   }
+  pass->finish.threads_x = gpi__reduce_threads(pass);
+  for (i = 0; i < placed->formula->operand_count && !status; i++)
+    if (pass->roles[i] == GPI__ROLE_REDUCTION)
+      status =
+        gpi__share_out_reduction(pass->finish.threads_x, &pass->reduce_params.reductions[i], &blocks);
   pass->finish.blocks = (unsigned)blocks;
-  pass->finish.threads_x = GPI__FORMULA_THREADS;
   pass->finish.threads_y = 1;
-  return GEMMEPI_OK;
+  return status;
 }
 
 /* Its bytes in memory, each read or written once. */
@@ -22323,7 +22346,7 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
   }
   if (!status && pass->finish.blocks) {
     text.length = 0;
-    gpi__formula_reduce_prologue(&text, placed);
+    gpi__formula_reduce_prologue(&text, placed, !pass->launch.blocks, pass->finish.threads_x);
     status = gpi__get_printed_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text, &pass->finish);
   }
   gpi__delete(&context->allocator, text.data);
@@ -24607,235 +24630,6 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 
-/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. And those of a network's blocks. */
-
-#define GPI__SUM_THREADS     128 /* reduce.cu: of a block that sums rows, */
-#define GPI__SUM_LEAST_LANES 4 /* of which so many share one */
-#define GPI__SUM_COLUMNS     32 /* of another block, each of some threads: */
-#define GPI__SUM_FEW_LANES   8
-#define GPI__SUM_MANY_LANES  16 /* a multiprocessor has three such blocks, */
-#define GPI__SUM_MOST_LANES  32 /* or one */
-
-/* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
- leaves them, or none. */
-typedef struct gpi__sums {
-  gpi__launch first, second;
-  gpi__reduce_params first_params, second_params;
-  int operand; /* summed: A or B, or AUX for an epilogue's partial sums */
-  int is_grouped; /* of each group's part of k */
-  size_t partial_bytes; /* between the two */
-} gpi__sums;
-
-/* What one launch of reduce.cu adds up, and into what. */
-typedef struct gpi__addends {
-  int of_rows; /* sums of rows, else of columns */
-  int64_t items;
-  int dtype, scale, out_dtype, accumulate;
-  int grouped, gathered; /* an item is a group's part of the rows, whose next one an index says */
-  int of_network; /* F32 that a network's blocks leave */
-} gpi__addends;
-
-/* Threads that share a sum: of a column more where it has many terms, so that few rounds of loads follow each other, of a row a quarter as many as it
- has elements, 128 at most. */
-static int gpi__sum_lanes(const gemmepi_context *context, const gpi__addends *x, const gpi__reduce_params *params) {
-  int64_t tiles = gpi__divide_up(params->results, GPI__SUM_COLUMNS), terms = params->part_terms;
-  int lanes = GPI__SUM_LEAST_LANES;
-  if (!x->of_rows && !x->grouped && terms < 128)
-    return GPI__SUM_FEW_LANES;
-  if (!x->of_rows)
-    return gpi__times(gpi__times(tiles, params->parts), x->items) <= context->multiprocessors
-        ? GPI__SUM_MOST_LANES
-        : GPI__SUM_MANY_LANES;
-  while (lanes < GPI__SUM_THREADS && 4 * (int64_t)lanes < terms)
-    lanes *= 2;
-  return lanes;
-}
-
-static void gpi__reduce_prologue(const gpi__addends *x, int lanes, char *data, size_t size) {
-  gpi__text text = gpi__text_in(data, size);
-  gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__type(x->dtype));
-  gpi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
-  gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(x->out_dtype));
-  gpi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
-  gpi__append(&text, "#define GEMMEPI_OF_ROWS %d\n", x->of_rows);
-  gpi__append(&text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n", x->grouped, x->gathered);
-  gpi__append(&text, "#define GEMMEPI_OF_NETWORK %d\n", x->of_network);
-}
-
-/* One launch of reduce.cu: items * parts lines of sums. */
-static gemmepi_status gpi__build_sum(gemmepi_context *context, const gpi__addends *x,
-  const gpi__reduce_params *params, gpi__launch *launch) {
-  int lanes = gpi__sum_lanes(context, x, params);
-  int threads = x->of_rows ? GPI__SUM_THREADS : GPI__SUM_COLUMNS * lanes;
-  int64_t tiles = gpi__divide_up(params->results, threads / lanes);
-  int64_t blocks = gpi__offset(gpi__offset(tiles, params->parts, 0), x->items, 0);
-  char prologue[512];
-  GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
-  launch->blocks = (unsigned)blocks;
-  launch->threads_x = (unsigned)threads;
-  launch->threads_y = 1;
-  gpi__reduce_prologue(x, lanes, prologue, sizeof prologue);
-  gpi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->grouped   ? "groups" : x->of_rows ? "rows" : "columns",
-    gpi__type(x->dtype), gpi__type(x->out_dtype));
-  return gpi__get_waiting_kernel(context, "reduce.cu", prologue, "gemmepi_reduce", launch);
-}
-
-/* Adds up `lines` lines of sums in F64 for each of `results` lines of bias_grad. */
-static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gpi__problem *problem,
-  int64_t results, int64_t lines, gpi__sums *sums) {
-  const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
-  gpi__reduce_params *second = &sums->second_params;
-  int64_t stride = gpi__offset(lines, out->length, 0), count = gpi__offset(results, stride, 0);
-  gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0, 0};
-  GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
-  x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
-  sums->partial_bytes = gpi__bytes_for(count, sizeof(double));
-  second->x.ld = out->length;
-  second->x.stride = stride;
-  second->terms = second->part_terms = lines;
-  second->results = out->length;
-  second->parts = 1;
-  second->out_stride = out->batch_stride;
-  return gpi__build_sum(context, &x, second, &sums->second);
-}
-
-/* Sums x's items of first_params into `results` lines of bias_grad (as many, or one). Directly where each sum is one block's; else
- by way of partial sums in F64, of which a second launch adds up some lines for each result. */
-static gemmepi_status gpi__build_sums_of(gemmepi_context *context, const gpi__problem *problem,
-  gpi__addends x, int64_t results, gpi__sums *sums) {
-  const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
-  gpi__reduce_params *first = &sums->first_params;
-  int64_t lines = gpi__times(x.items / results, first->parts);
-  gemmepi_status status;
-  x.out_dtype = lines == 1 ? out->dtype : GEMMEPI_F64;
-  x.accumulate = lines == 1 && gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
-  first->out_stride = lines == 1 ? out->batch_stride : out->length;
-  status = gpi__build_sum(context, &x, first, &sums->first);
-  return status || lines == 1 ? status : gpi__build_sum_of_lines(context, problem, results, lines, sums);
-}
-
-/* Divides the terms of an item so that there are some four blocks for each multiprocessor, of at least 512 terms
- each: fewer are not worth the second launch. */
-static void gpi__choose_parts(const gemmepi_context *context, int64_t items, gpi__reduce_params *params) {
-  int64_t tiles = gpi__divide_up(params->results, GPI__SUM_COLUMNS);
-  int64_t there = gpi__times(tiles, items);
-  int64_t wanted = gpi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
-  int64_t most = gpi__divide_up(params->terms, 64 * GPI__SUM_FEW_LANES);
-  params->parts = wanted < most ? wanted : most;
-  if (params->parts < 1)
-    params->parts = 1;
-  params->part_terms = gpi__divide_up(params->terms, params->parts);
-}
-
-static gpi__kernel_matrix gpi__kernel_matrix_of(const gpi__view *view) {
-  gpi__kernel_matrix matrix;
-  matrix.data = NULL;
-  matrix.ld = view->ld;
-  matrix.stride = view->batch_stride;
-  return matrix;
-}
-
-/* An operand: each item along k. */
-static void gpi__sum_operand(const gpi__problem *problem, gpi__addends *x, gpi__sums *sums) {
-  int operand = gpi__summed_operand(problem);
-  const gpi__view *view = &problem->views[operand];
-  sums->operand = operand;
-  sums->is_grouped = x->grouped = problem->grouping.groups > 0;
-  x->gathered = problem->grouping.gathered >> operand & 1;
-  x->of_rows = (operand == GPI__A) != (view->transposed != 0);
-  x->items = problem->batch;
-  x->dtype = view->dtype;
-  x->scale = view->scale;
-  sums->first_params.x = gpi__kernel_matrix_of(view);
-  sums->first_params.scale.stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
-  sums->first_params.terms = problem->k;
-}
-
-/* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
-static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__problem *problem, int64_t row_tiles, gpi__sums *sums) {
-  gpi__reduce_params *params = &sums->first_params;
-  int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0;
-  int64_t results = shared ? 1 : problem->batch;
-  gpi__addends x = {0, results, problem->accumulator, 0, 0, 0, 0, 0, 0};
-  params->results = problem->views[GPI__BIAS_GRAD].length;
-  if (gpi__has(problem, GEMMEPI_BGRAD)) {
-    sums->operand = GPI__AUX;
-    params->terms = gpi__times(row_tiles, shared ? problem->batch : 1);
-    params->x.ld = params->results;
-    params->x.stride = gpi__times(params->terms, params->results);
-  } else {
-    gpi__sum_operand(problem, &x, sums);
-  }
-  params->parts = 1;
-  params->part_terms = params->terms;
-  if (!x.of_rows && !x.grouped)
-    gpi__choose_parts(context, x.items, params);
-  return gpi__build_sums_of(context, problem, x, results, sums);
-}
-
-/* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
-static size_t gpi__line_bytes(const gpi__problem *problem, unsigned row_tiles) {
-  if (!gpi__has(problem, GEMMEPI_BGRAD))
-    return 0;
-  return gpi__bytes_for(gpi__times(gpi__times(problem->batch, row_tiles), problem->views[GPI__BIAS_GRAD].length),
-    gpi__dtype((gemmepi_dtype)problem->accumulator)->size);
-}
-
-/* Returns what it takes to read an operand once more for its sums. */
-static double gpi__operand_sum_microseconds(const gpi__problem *problem) {
-  int operand = gpi__summed_operand(problem);
-  const gpi__view *view;
-  if (operand < 0)
-    return 0;
-  view = &problem->views[operand];
-  return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 /
-     GPI__SUM_RATE;
-}
-
-static double gpi__sums_microseconds(const gpi__problem *problem) {
-  return gpi__has(problem, GPI__ANY_BGRAD) ? GPI__ANOTHER_LAUNCH + gpi__operand_sum_microseconds(problem)
-        : 0;
-}
-
-/* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
-static gemmepi_status gpi__run_sums(const gemmepi_context *context, const gpi__sums *sums,
-  const gpi__arguments *arguments, void *left, void *between, gemmepi_stream stream) {
-  static const char what[] = "the sums of bias_grad";
-  gpi__reduce_params params = sums->first_params;
-  void *bias_grad = arguments->pointers[GPI__BIAS_GRAD];
-  gemmepi_status status = GEMMEPI_OK;
-  params.x.data = left;
-  if (sums->operand != GPI__AUX) {
-    params.x.data = arguments->pointers[sums->operand];
-    params.scale.data = (const float *)arguments->pointers[GPI__SCALE_OF(sums->operand)];
-  }
-  if (sums->is_grouped) {
-    params.groups = arguments->groups;
-    if (sums->operand == GPI__B)
-      params.groups.index_a = params.groups.index_b;
-  }
-  params.out = sums->second.function ? between : bias_grad;
-  if (sums->first.function)
-    status = gpi__launch_kernel(context, &sums->first, &params, what, stream);
-  if (status || !sums->second.function)
-    return status;
-  params = sums->second_params;
-  params.x.data = between;
-  params.out = bias_grad;
-  return gpi__launch_kernel(context, &sums->second, &params, what, stream);
-}
-
-static int gpi__sums_launches(const gpi__sums *sums) {
-  return (sums->first.function != NULL) + (sums->second.function != NULL);
-}
-
-/* >>in words */
-
-static void gpi__explain_sums(gpi__text *text, const gpi__sums *sums) {
-  if (sums->first.function)
-    gpi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
-      sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
-}
 /* The formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh), the caller's or that of flags: which of the caller's it
  takes, the problem as such a kernel sees it, and what it is given. Of the caller's three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
  leave where it has AUX. */
@@ -24946,7 +24740,10 @@ static gpi__composition gpi__slots_of(const gpi__problem *problem) {
 /* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. They are
  those of a box of every kernel. */
 static int gpi__state_columns(const gpi__problem *problem) {
-  return problem->views[GPI__D].bits == 32 || problem->formula->placed.formula->has_halves ? 32 : 64;
+  return problem->views[GPI__D].bits == 32 ||
+        (GPI__FORMULA(problem) && problem->formula->placed.formula->has_halves)
+       ? 32
+       : 64;
 }
 
 static int gpi__reduces_inside(const gpi__problem *problem) {
@@ -25211,17 +25008,15 @@ typedef struct gpi__inside {
   gpi__flags_formula of_flags;
 } gpi__inside;
 
-/* That of flags: BGRAD is of what D is, which kernels have without being told. */
+/* That of flags: of D, even where sums of it are all that is wanted. */
 static void gpi__look_inside_flags(const gpi__problem *problem, gpi__inside *inside) {
   gpi__formula *f = &inside->of_flags.formula;
   int s;
   gpi__formula_of_flags(problem, &inside->of_flags);
   inside->formula = f;
   f->is_short = !gpi__wants_exact(problem);
-  if (gpi__has(problem, GEMMEPI_BGRAD)) {
+  if (gpi__has(problem, GEMMEPI_BGRAD))
     gpi__assign_operand_of_flags(&inside->of_flags, GPI__RESULT, f->operands[GPI__IN_BIAS_GRAD].node);
-    f->operands[GPI__IN_BIAS_GRAD].used = 0;
-  }
   if (f->operands[GPI__IN_AUX].dtype == GPI__BIT_OF_MASK)
     f->operands[GPI__IN_AUX].dtype = (uint8_t)problem->accumulator; /* of numbers 0 and 1 */
   for (s = 0; s <= GPI__SLOTS; s++)
@@ -25240,6 +25035,16 @@ static void gpi__look_inside_formula(const gpi__problem *problem, gpi__inside *i
   }
 }
 
+/* The first reduction of columns or of all that is of D, or -1. */
+static int gpi__summed_result(const gpi__formula *f) {
+  int i;
+  for (i = 0; i < f->operand_count; i++)
+    if (f->operands[GPI__RESULT].used && gpi__adds_up_columns(&f->operands[i]) &&
+      f->operands[i].node == f->operands[GPI__RESULT].node && !gpi__reductions[f->operands[i].reduction].of_negatives)
+      return i;
+  return -1;
+}
+
 /* It points into itself. */
 static void gpi__look_inside(const gpi__problem *problem, gpi__inside *inside) {
   if (GPI__FORMULA(problem))
@@ -25248,6 +25053,7 @@ static void gpi__look_inside(const gpi__problem *problem, gpi__inside *inside) {
     gpi__look_inside_flags(problem, inside);
   inside->beside = gpi__beside_product(inside->formula, inside->slots[GPI__IN_BIAS], inside->written,
     !(problem->found_scale && inside->formula->has_halves));
+  inside->beside.summed = gpi__summed_result(inside->formula);
 }
 
 /* Of the caller's formula: the operands that have no slot, and what it takes of a kernel. */
@@ -25257,7 +25063,7 @@ static void gpi__append_formula_defines(gpi__text *text, const gpi__problem *pro
   int i;
   for (i = 0; i < f->operand_count; i++)
     scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
-  gpi__append(text, "#define GEMMEPI_HAS_PLACES 1\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
+  gpi__append(text, "#define GEMMEPI_OF_FLAGS 0\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
   gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
     gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
   gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__has_reductions(f, GPI__ALONG_ROWS));
@@ -25279,6 +25085,8 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
     slots[GPI__IN_RESIDUAL], slots[GPI__IN_FACTOR]);
   gpi__append(text, "#define GEMMEPI_WRITTEN %d\n#define GEMMEPI_WRITES_VALUE %d\n#define GEMMEPI_ADDS_BIAS %d\n",
     inside->written, inside->beside.written >= 0, inside->beside.added >= 0);
+  if (GPI__FORMULA(problem) || gpi__has(problem, GEMMEPI_BGRAD))
+    gpi__append(text, "#define GEMMEPI_HAS_PLACES 1\n");
   if (GPI__FORMULA(problem))
     gpi__append_formula_defines(text, problem);
 }
@@ -25317,22 +25125,24 @@ static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gp
 
 /* >>operands */
 
-static int64_t gpi__states_of_row(const gpi__problem *inside) {
-  return gpi__divide_up(gpi__half_columns(inside), gpi__state_columns(inside));
-}
-
-/* Of all of so many rows that are one line, which a kernel leaves for each 32 columns. */
-static int64_t gpi__states_of_line(const gpi__problem *inside) {
-  return gpi__divide_up(gpi__half_columns(inside), 32);
+/* The states that a kernel leaves of so many lines of some rows each: of all of a line one for each 32 columns. */
+static gpi__state_counts gpi__states_inside(const gpi__problem *problem, int64_t lines) {
+  gpi__state_counts states;
+  states.span = gpi__state_columns(problem);
+  states.of_row = gpi__divide_up(gpi__half_columns(problem), states.span);
+  states.lines = lines;
+  states.of_line = gpi__divide_up(gpi__half_columns(problem), 32);
+  return states;
 }
 
 /* Where a reduction's states are: from a row to the next, or from one line of some rows. */
 static void gpi__place_states(const gpi__problem *problem, const gpi__formula_operand *o, gpi__formula_place *place) {
+  gpi__state_counts states = gpi__states_inside(problem, 0);
   if (!gpi__is_reduced(o))
     return;
-  place->ld = gpi__has_rows(o->kind)          ? gpi__states_of_row(problem)
+  place->ld = gpi__has_rows(o->kind)          ? states.of_row
         : o->kind == GEMMEPI_PER_COLUMN ? gpi__half_columns(problem) * o->members
-        : gpi__states_of_line(problem);
+        : states.of_line;
   place->stride = gpi__times(problem->m, place->ld);
 }
 
@@ -25413,6 +25223,271 @@ static const char *gpi__half_group_rule(const gpi__problem *problem) {
   return gpi__half_group(problem) ? "its kernel has no halves of groups of columns or of every second one"
         : NULL;
 }
+/* What is behind a kernel with an epilogue: the end of its reductions, bias_grad's or a formula's, whose states the kernel leaves in workspace;
+ or the sums of an operand for bias_grad. And those of a network's blocks. */
+
+#define GPI__SUM_THREADS     128 /* reduce.cu: of a block that sums rows, */
+#define GPI__SUM_LEAST_LANES 4 /* of which so many share one */
+#define GPI__SUM_COLUMNS     32 /* of another block, each of some threads: */
+#define GPI__SUM_FEW_LANES   8
+#define GPI__SUM_MANY_LANES  16 /* a multiprocessor has three such blocks, */
+#define GPI__SUM_MOST_LANES  32 /* or one */
+
+/* A sum of an operand is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
+ leaves them, or none. */
+typedef struct gpi__sums {
+  gpi__launch first, second;
+  gpi__reduce_params first_params, second_params;
+  int operand; /* A or B */
+  int is_grouped; /* of each group's part of k */
+  gpi__formula_pass end; /* of an epilogue's reductions: its last launch alone */
+  size_t bytes; /* of workspace: between the two, or of states */
+} gpi__sums;
+
+/* What one launch of reduce.cu adds up, and into what. */
+typedef struct gpi__addends {
+  int of_rows; /* sums of rows, else of columns */
+  int64_t items;
+  int dtype, scale, out_dtype, accumulate;
+  int grouped, gathered; /* an item is a group's part of the rows, whose next one an index says */
+  int of_network; /* F32 that a network's blocks leave */
+} gpi__addends;
+
+/* Threads that share a sum: of a column more where it has many terms, so that few rounds of loads follow each other, of a row a quarter as many as it
+ has elements, 128 at most. */
+static int gpi__sum_lanes(const gemmepi_context *context, const gpi__addends *x, const gpi__reduce_params *params) {
+  int64_t tiles = gpi__divide_up(params->results, GPI__SUM_COLUMNS), terms = params->part_terms;
+  int lanes = GPI__SUM_LEAST_LANES;
+  if (!x->of_rows && !x->grouped && terms < 128)
+    return GPI__SUM_FEW_LANES;
+  if (!x->of_rows)
+    return gpi__times(gpi__times(tiles, params->parts), x->items) <= context->multiprocessors
+        ? GPI__SUM_MOST_LANES
+        : GPI__SUM_MANY_LANES;
+  while (lanes < GPI__SUM_THREADS && 4 * (int64_t)lanes < terms)
+    lanes *= 2;
+  return lanes;
+}
+
+static void gpi__reduce_prologue(const gpi__addends *x, int lanes, char *data, size_t size) {
+  gpi__text text = gpi__text_in(data, size);
+  gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__type(x->dtype));
+  gpi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
+  gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__type(x->out_dtype));
+  gpi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
+  gpi__append(&text, "#define GEMMEPI_OF_ROWS %d\n", x->of_rows);
+  gpi__append(&text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n", x->grouped, x->gathered);
+  gpi__append(&text, "#define GEMMEPI_OF_NETWORK %d\n", x->of_network);
+}
+
+/* One launch of reduce.cu: items * parts lines of sums. */
+static gemmepi_status gpi__build_sum(gemmepi_context *context, const gpi__addends *x,
+  const gpi__reduce_params *params, gpi__launch *launch) {
+  int lanes = gpi__sum_lanes(context, x, params);
+  int threads = x->of_rows ? GPI__SUM_THREADS : GPI__SUM_COLUMNS * lanes;
+  int64_t tiles = gpi__divide_up(params->results, threads / lanes);
+  int64_t blocks = gpi__offset(gpi__offset(tiles, params->parts, 0), x->items, 0);
+  char prologue[512];
+  GPI__UNSUPPORTED_IF(blocks <= 0 || blocks > INT_MAX, "bias_grad has more tiles than a grid has blocks");
+  launch->blocks = (unsigned)blocks;
+  launch->threads_x = (unsigned)threads;
+  launch->threads_y = 1;
+  gpi__reduce_prologue(x, lanes, prologue, sizeof prologue);
+  gpi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->grouped   ? "groups" : x->of_rows ? "rows" : "columns",
+    gpi__type(x->dtype), gpi__type(x->out_dtype));
+  return gpi__get_waiting_kernel(context, "reduce.cu", prologue, "gemmepi_reduce", launch);
+}
+
+/* Adds up `lines` lines of sums in F64 for each of `results` lines of bias_grad. */
+static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gpi__problem *problem,
+  int64_t results, int64_t lines, gpi__sums *sums) {
+  const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
+  gpi__reduce_params *second = &sums->second_params;
+  int64_t stride = gpi__offset(lines, out->length, 0), count = gpi__offset(results, stride, 0);
+  gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0, 0};
+  GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
+  x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+  sums->bytes = gpi__bytes_for(count, sizeof(double));
+  second->x.ld = out->length;
+  second->x.stride = stride;
+  second->terms = second->part_terms = lines;
+  second->results = out->length;
+  second->parts = 1;
+  second->out_stride = out->batch_stride;
+  return gpi__build_sum(context, &x, second, &sums->second);
+}
+
+/* Sums x's items of first_params into `results` lines of bias_grad (as many, or one). Directly where each sum is one block's; else
+ by way of partial sums in F64, of which a second launch adds up some lines for each result. */
+static gemmepi_status gpi__build_sums_of(gemmepi_context *context, const gpi__problem *problem,
+  gpi__addends x, int64_t results, gpi__sums *sums) {
+  const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
+  gpi__reduce_params *first = &sums->first_params;
+  int64_t lines = gpi__times(x.items / results, first->parts);
+  gemmepi_status status;
+  x.out_dtype = lines == 1 ? out->dtype : GEMMEPI_F64;
+  x.accumulate = lines == 1 && gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+  first->out_stride = lines == 1 ? out->batch_stride : out->length;
+  status = gpi__build_sum(context, &x, first, &sums->first);
+  return status || lines == 1 ? status : gpi__build_sum_of_lines(context, problem, results, lines, sums);
+}
+
+/* Divides the terms of an item so that there are some four blocks for each multiprocessor, of at least 512 terms
+ each: fewer are not worth the second launch. */
+static void gpi__choose_parts(const gemmepi_context *context, int64_t items, gpi__reduce_params *params) {
+  int64_t tiles = gpi__divide_up(params->results, GPI__SUM_COLUMNS);
+  int64_t there = gpi__times(tiles, items);
+  int64_t wanted = gpi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
+  int64_t most = gpi__divide_up(params->terms, 64 * GPI__SUM_FEW_LANES);
+  params->parts = wanted < most ? wanted : most;
+  if (params->parts < 1)
+    params->parts = 1;
+  params->part_terms = gpi__divide_up(params->terms, params->parts);
+}
+
+static gpi__kernel_matrix gpi__kernel_matrix_of(const gpi__view *view) {
+  gpi__kernel_matrix matrix;
+  matrix.data = NULL;
+  matrix.ld = view->ld;
+  matrix.stride = view->batch_stride;
+  return matrix;
+}
+
+/* An operand: each item along k. */
+static void gpi__sum_operand(const gpi__problem *problem, gpi__addends *x, gpi__sums *sums) {
+  int operand = gpi__summed_operand(problem);
+  const gpi__view *view = &problem->views[operand];
+  sums->operand = operand;
+  sums->is_grouped = x->grouped = problem->grouping.groups > 0;
+  x->gathered = problem->grouping.gathered >> operand & 1;
+  x->of_rows = (operand == GPI__A) != (view->transposed != 0);
+  x->items = problem->batch;
+  x->dtype = view->dtype;
+  x->scale = view->scale;
+  sums->first_params.x = gpi__kernel_matrix_of(view);
+  sums->first_params.scale.stride = problem->views[GPI__SCALE_OF(operand)].batch_stride;
+  sums->first_params.terms = problem->k;
+}
+
+static gemmepi_status gpi__build_operand_sums(gemmepi_context *context, const gpi__problem *problem, gpi__sums *sums) {
+  gpi__reduce_params *params = &sums->first_params;
+  int64_t results = problem->views[GPI__BIAS_GRAD].batch_stride == 0 ? 1 : problem->batch;
+  gpi__addends x;
+  memset(&x, 0, sizeof x);
+  gpi__sum_operand(problem, &x, sums);
+  params->results = problem->views[GPI__BIAS_GRAD].length;
+  params->parts = 1;
+  params->part_terms = params->terms;
+  if (!x.of_rows && !x.grouped)
+    gpi__choose_parts(context, x.items, params);
+  return gpi__build_sums_of(context, problem, x, results, sums);
+}
+
+/* The end of reductions: states are joined in a fixed order. */
+static gemmepi_status gpi__build_end(gemmepi_context *context, const gpi__problem *problem, int64_t lines, gpi__sums *sums) {
+  gpi__state_counts states = gpi__states_inside(problem, lines);
+  gpi__flags_formula of_flags;
+  gemmepi_status status;
+  if (!GPI__FORMULA(problem))
+    gpi__formula_of_flags(problem, &of_flags);
+  status = gpi__build_reductions(
+    context, GPI__FORMULA(problem) ? &problem->formula->placed : &of_flags.placed, &states, &sums->end);
+  sums->bytes = sums->end.state_bytes;
+  return status;
+}
+
+/* lines: of some rows each, that the epilogue leaves of an item. Nothing where nothing is to be summed. */
+static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__problem *problem, int64_t lines, gpi__sums *sums) {
+  if (gpi__summed_operand(problem) >= 0)
+    return gpi__build_operand_sums(context, problem, sums);
+  return gpi__has(problem, GEMMEPI_BGRAD) || gpi__leaves_states(problem)
+       ? gpi__build_end(context, problem, lines, sums)
+       : GEMMEPI_OK;
+}
+
+/* Returns what it takes to read an operand once more for its sums. */
+static double gpi__operand_sum_microseconds(const gpi__problem *problem) {
+  int operand = gpi__summed_operand(problem);
+  const gpi__view *view;
+  if (operand < 0)
+    return 0;
+  view = &problem->views[operand];
+  return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 /
+     GPI__SUM_RATE;
+}
+
+static double gpi__sums_microseconds(const gpi__problem *problem) {
+  return gpi__has(problem, GPI__ANY_BGRAD) ? GPI__ANOTHER_LAUNCH + gpi__operand_sum_microseconds(problem)
+        : 0;
+}
+
+/* Has the kernel leave its states in workspace. */
+static void gpi__point_states(const gpi__sums *sums, char *workspace, gpi__formula_place *places) {
+  int u;
+  for (u = 0; u < sums->end.used_count; u++)
+    places[sums->end.used[u]].data = gpi__states_of(&sums->end, workspace, sums->end.used[u]);
+}
+
+/* Operands of flags are the product's, one after another. */
+static gemmepi_status gpi__run_end(const gemmepi_context *context, const gpi__sums *sums,
+  const gpi__arguments *arguments, void *workspace, gemmepi_stream stream) {
+  gpi__formula_run run;
+  memset(&run, 0, sizeof run);
+  run.operands = &arguments->pointers[GPI__AUX];
+  if (arguments->inside) {
+    run.operands = arguments->operands;
+    run.scales = arguments->operand_scales;
+    run.amax = arguments->operand_amax;
+  }
+  run.states = workspace;
+  return gpi__run_formula_pass(context, &sums->end, &run, stream);
+}
+
+/* workspace: of sums->bytes */
+static gemmepi_status gpi__run_sums(const gemmepi_context *context, const gpi__sums *sums,
+  const gpi__arguments *arguments, void *workspace, gemmepi_stream stream) {
+  static const char what[] = "the sums of bias_grad";
+  gpi__reduce_params params = sums->first_params;
+  void *bias_grad = arguments->pointers[GPI__BIAS_GRAD];
+  gemmepi_status status = GEMMEPI_OK;
+  if (sums->end.used_count)
+    return gpi__run_end(context, sums, arguments, workspace, stream);
+  params.x.data = arguments->pointers[sums->operand];
+  params.scale.data = (const float *)arguments->pointers[GPI__SCALE_OF(sums->operand)];
+  if (sums->is_grouped) {
+    params.groups = arguments->groups;
+    if (sums->operand == GPI__B)
+      params.groups.index_a = params.groups.index_b;
+  }
+  params.out = sums->second.function ? workspace : bias_grad;
+  if (sums->first.function)
+    status = gpi__launch_kernel(context, &sums->first, &params, what, stream);
+  if (status || !sums->second.function)
+    return status;
+  params = sums->second_params;
+  params.x.data = workspace;
+  params.out = bias_grad;
+  return gpi__launch_kernel(context, &sums->second, &params, what, stream);
+}
+
+static int gpi__sums_launches(const gpi__sums *sums) {
+  return (sums->first.function != NULL) + (sums->second.function != NULL) +
+     gpi__formula_launches(&sums->end);
+}
+
+/* >>in words */
+
+/* Of the first launch. */
+static const char *gpi__name_of_sums(const gpi__sums *sums) {
+  return (sums->end.finish.function ? &sums->end.finish : &sums->first)->name;
+}
+
+static void gpi__explain_sums(gpi__text *text, const gpi__sums *sums) {
+  if (sums->first.function)
+    gpi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
+      sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
+  gpi__explain_formula_pass(text, &sums->end, "");
+}
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
 
 #define GPI__PASS_THREADS    256 /* pass.cu */
@@ -25445,10 +25520,10 @@ static const size_t gpi__epilogue_scales[] = {/* of A to RESIDUAL */
         GPI__EPILOGUE_PLACE(scale_aux),
         GPI__EPILOGUE_PLACE(scale_residual)};
 
-/* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
+/* The bits of the epilogue that epilogue.cuh knows; sums are none of its. */
 #define GPI__KERNEL_EPILOGUE \
   (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
-    GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
+    GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
  and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
@@ -25472,7 +25547,7 @@ static const char *gpi__name_of_epilogue(const gpi__problem *problem, int named,
   const char *type = gpi__type_name(problem, GPI__D);
   if (strcmp(type, gpi__type(named)) != 0)
     gpi__append(&text, "_to_%s", type);
-  gpi__append_epilogue_words(&text, problem->epilogue & GPI__KERNEL_EPILOGUE);
+  gpi__append_epilogue_words(&text, problem->epilogue & (GPI__KERNEL_EPILOGUE | GEMMEPI_BGRAD));
   if (gpi__has_operand(problem, GPI__ROW_FACTOR))
     gpi__append(&text, "_row_factor");
   if (problem->found_scale)
@@ -25598,11 +25673,13 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
   params->n = gpi__half_columns(problem);
   if (GPI__FORMULA(problem))
     gpi__fill_places(problem, places);
+  else if (gpi__has(problem, GEMMEPI_BGRAD))
+    places[GPI__IN_BIAS_GRAD].ld = views[GPI__BIAS_GRAD].length;
 }
 
 /* Fills in the pointers and scalars of a run. */
-static void gpi__point_epilogue(const gpi__arguments *arguments, int unit_alpha, void *partials,
-  gpi__epilogue_params *params, gpi__formula_place *places) {
+static void gpi__point_epilogue(const gpi__arguments *arguments, int unit_alpha, gpi__epilogue_params *params,
+  gpi__formula_place *places) {
   void *const *pointers = arguments->pointers;
   size_t i;
   for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
@@ -25614,7 +25691,6 @@ static void gpi__point_epilogue(const gpi__arguments *arguments, int unit_alpha,
   params->row_factor.data = (const float *)pointers[GPI__ROW_FACTOR];
   params->amax_d = pointers[GPI__AMAX_D];
   params->amax_aux = pointers[GPI__AMAX_AUX];
-  params->partials = partials;
   params->alpha = unit_alpha ? 1 : arguments->alpha;
   params->beta = unit_alpha ? 0 : arguments->beta;
   params->uses_c = arguments->uses_c && !unit_alpha;
@@ -25682,7 +25758,6 @@ typedef struct gpi__pass {
   gpi__launch launch;
   int unit_alpha; /* or the product has alpha, beta and C in it */
   gpi__pass_params params; /* all but pointers and scalars */
-  size_t partial_bytes;
 } gpi__pass;
 
 /* Blocks that a multiprocessor is to hold: fewer where a thread keeps more in registers. */
@@ -25800,7 +25875,6 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
   pass->params.product = gpi__kernel_matrix_of(product);
   pass->params.part = pass->params.product.stride;
   pass->params.product.stride *= parts;
-  pass->partial_bytes = gpi__line_bytes(problem, pass->params.epilogue.row_tiles);
   /* the product has taken scales that change along k */
   gpi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
     scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
@@ -25866,9 +25940,10 @@ static double gpi__pass_microseconds(const gemmepi_context *context, const gpi__
 }
 
 static gemmepi_status gpi__run_pass(const gemmepi_context *context, const gpi__pass *pass,
-  const gpi__arguments *arguments, void *product, void *partials, gemmepi_stream stream) {
+  const gpi__sums *sums, const gpi__arguments *arguments, void *product, char *states, gemmepi_stream stream) {
   gpi__pass_params params = pass->params;
-  gpi__point_epilogue(arguments, pass->unit_alpha, partials, &params.epilogue, params.places);
+  gpi__point_epilogue(arguments, pass->unit_alpha, &params.epilogue, params.places);
+  gpi__point_states(sums, states, params.places);
   params.product.data = product;
   return gpi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
@@ -25881,54 +25956,7 @@ static void gpi__explain_pass(gpi__text *text, const gpi__launch *pass, const ch
     gpi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
       pass->blocks, pass->threads_x, pass->threads_y);
 }
-/* The end of a formula's reductions that are inside a kernel: the kernel leaves states in workspace, of each row or of lines of some rows, and
- a launch behind it joins them in a fixed order. */
-
-typedef struct gpi__end_of_reductions {
-  size_t bytes; /* of states */
-  gpi__formula_pass pass; /* its last launch alone */
-} gpi__end_of_reductions;
-
-/* lines: of some rows each, that the kernel leaves of an item. Nothing where there are no reductions. */
-static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, const gpi__problem *inside,
-  int64_t lines, gpi__end_of_reductions *reductions) {
-  if (GPI__HAS_FORMULAS && gpi__leaves_states(inside)) {
-    gpi__state_counts states;
-    gemmepi_status status;
-    states.of_row = gpi__states_of_row(inside);
-    states.lines = lines;
-    states.of_line = gpi__states_of_line(inside);
-    states.span = gpi__state_columns(inside);
-    status = gpi__build_reductions(context, &inside->formula->placed, &states, &reductions->pass);
-    reductions->bytes = reductions->pass.state_bytes;
-    return status;
-  }
-  return GEMMEPI_OK;
-}
-
-/* Has the kernel leave its states in workspace. */
-static void gpi__point_states(const gpi__end_of_reductions *reductions, char *workspace, gpi__formula_place *places) {
-  int u;
-  for (u = 0; u < reductions->pass.used_count; u++)
-    places[reductions->pass.used[u]].data =
-      gpi__states_of(&reductions->pass, workspace, reductions->pass.used[u]);
-}
-
-static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context, const gpi__end_of_reductions *reductions,
-  const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-  if (GPI__HAS_FORMULAS && reductions->pass.used_count) {
-    gpi__formula_run run;
-    memset(&run, 0, sizeof run);
-    run.operands = arguments->operands;
-    run.scales = arguments->operand_scales;
-    run.amax = arguments->operand_amax;
-    run.states = workspace;
-    return gpi__run_formula_pass(context, &reductions->pass, &run, stream);
-  }
-  return GEMMEPI_OK;
-}
-/* A kernel of our own for a product, with what is behind it: a pass over what it leaves in workspace, the sums of bias_grad, and the end of a
- formula's reductions. */
+/* A kernel of our own for a product, with what is behind it: a pass over what it leaves in workspace, and sums. */
 
 typedef struct gpi__product_kernel {
   gpi__launch launch;
@@ -25936,10 +25964,8 @@ typedef struct gpi__product_kernel {
   int unit_alpha;
   size_t product_bytes; /* of the product, or of the sums of k's parts; 0: no pass is behind it */
   gpi__pass pass;
-  size_t partial_bytes; /* BGRAD: of the sums that the kernel, or the pass, leaves */
   gpi__sums sums;
   int sums_operand; /* the kernel itself sums an operand for bias_grad */
-  gpi__end_of_reductions reductions; /* of a formula inside */
 } gpi__product_kernel;
 
 /* One that has a block for each tile, or several. */
@@ -25970,7 +25996,6 @@ static gemmepi_status gpi__fill_tiles(const gpi__problem *problem, int64_t tiles
   params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
   params->b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
   params->k = problem->k;
-  kernel->partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
   return GEMMEPI_OK;
 }
 
@@ -25986,30 +26011,23 @@ static gemmepi_status gpi__lay_out_tiles(const gpi__problem *problem, int thread
 /* What is behind kernel and pass. */
 static gemmepi_status gpi__build_behind_kernel(gemmepi_context *context, const gpi__problem *problem,
   unsigned row_tiles, gpi__product_kernel *kernel) {
-  gemmepi_status status = GEMMEPI_OK;
   if (kernel->product_bytes)
     row_tiles = kernel->pass.params.epilogue.row_tiles;
-  if (gpi__has(problem, GPI__ANY_BGRAD) && !kernel->sums_operand)
-    status = gpi__build_sums(context, problem, row_tiles, &kernel->sums);
-  return status ? status : gpi__build_end_of_reductions(context, problem, row_tiles, &kernel->reductions);
+  return kernel->sums_operand ? GEMMEPI_OK : gpi__build_sums(context, problem, row_tiles, &kernel->sums);
 }
 
 /* The pass over such a product, or over so many parts of its sums. */
 static gemmepi_status gpi__build_pass_behind(gemmepi_context *context, const gpi__problem *problem,
   const gpi__view *product, int parts, gpi__product_kernel *kernel) {
   int64_t elements = gpi__offset(gpi__times(problem->batch, parts), product->batch_stride, 0);
-  gemmepi_status status;
   GPI__UNSUPPORTED_IF(elements < 0, "the product has more than 2^56 elements");
   kernel->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
-  status = gpi__build_pass(context, problem, product, parts, kernel->unit_alpha, &kernel->pass);
-  kernel->partial_bytes = kernel->pass.partial_bytes;
-  return status;
+  return gpi__build_pass(context, problem, product, parts, kernel->unit_alpha, &kernel->pass);
 }
 
-/* Product, lines of sums, what is between their launches, states. */
+/* Product, and what sums want. */
 static size_t gpi__kernel_workspace(const gpi__product_kernel *kernel) {
-  return gpi__round_up(kernel->product_bytes, 256) + gpi__round_up(kernel->partial_bytes, 256) +
-     kernel->sums.partial_bytes + kernel->reductions.bytes;
+  return gpi__round_up(kernel->product_bytes, 256) + kernel->sums.bytes;
 }
 
 /* >>running */
@@ -26017,14 +26035,11 @@ static size_t gpi__kernel_workspace(const gpi__product_kernel *kernel) {
 /* Kernel and all that is behind it. The primary context is current. */
 static gemmepi_status gpi__run_product_kernel(const gemmepi_context *context, const gpi__product_kernel *kernel, void *params,
   const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-  char *partials = gpi__past(workspace, kernel->product_bytes);
+  char *states = gpi__past(workspace, kernel->product_bytes);
   gemmepi_status status = gpi__launch_kernel(context, &kernel->launch, params, "the product", stream);
   if (!status && kernel->product_bytes)
-    status = gpi__run_pass(context, &kernel->pass, arguments, workspace, partials, stream);
-  if (!status)
-    status = gpi__run_sums(context, &kernel->sums, arguments, partials, gpi__past(partials, kernel->partial_bytes), stream);
-  return status ? status
-        : gpi__run_end_of_reductions(context, &kernel->reductions, arguments, partials, stream);
+    status = gpi__run_pass(context, &kernel->pass, &kernel->sums, arguments, workspace, states, stream);
+  return status ? status : gpi__run_sums(context, &kernel->sums, arguments, states, stream);
 }
 
 static gemmepi_status gpi__run_tiles(const gemmepi_context *context, const gpi__problem *problem,
@@ -26035,12 +26050,12 @@ static gemmepi_status gpi__run_tiles(const gemmepi_context *context, const gpi__
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
   if (problem->grouping.groups)
     params.groups = arguments->groups;
-  gpi__point_epilogue(arguments, tiles->kernel.unit_alpha || is_bare,
-    gpi__past(workspace, tiles->kernel.product_bytes), &params.epilogue, params.places);
+  gpi__point_epilogue(arguments, tiles->kernel.unit_alpha || is_bare, &params.epilogue, params.places);
+  gpi__point_states(&tiles->kernel.sums, workspace, params.places);
   params.a.data = arguments->pointers[GPI__A];
   params.b.data = arguments->pointers[GPI__B];
   if (tiles->kernel.sums_operand)
-    params.epilogue.partials = arguments->pointers[GPI__BIAS_GRAD];
+    params.epilogue.sums = arguments->pointers[GPI__BIAS_GRAD];
   if (is_bare) {
     params.epilogue.d.data = workspace;
     params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
@@ -26057,14 +26072,13 @@ static void gpi__describe_product_kernel(const gpi__problem *problem, const gpi_
   details->tile_m = kernel->tile_m;
   details->tile_n = kernel->tile_n;
   details->launches = 1 + (kernel->pass.launch.function != NULL) + gpi__amax_count(problem) +
-        gpi__sums_launches(&kernel->sums) + gpi__formula_launches(&kernel->reductions.pass);
+        gpi__sums_launches(&kernel->sums);
 }
 
 /* before: what the pass does before the epilogue */
 static void gpi__explain_behind_kernel(gpi__text *text, const gpi__product_kernel *kernel, const char *before) {
   gpi__explain_pass(text, &kernel->pass.launch, before);
   gpi__explain_sums(text, &kernel->sums);
-  gpi__explain_formula_pass(text, &kernel->reductions.pass, "");
 }
 /* A formula that says an epilogue is run as that, by its routes, cuBLASLt's own among them: the problem with the epilogue in the formula's
  place. Gates' gradients, which are faster as formulas, stay such, and where the two would differ all do. */
@@ -27579,7 +27593,7 @@ static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gp
   return GEMMEPI_OK;
 }
 
-/* What is left of bias_grad when the kernel has run. */
+/* What is left of sums when the kernel has run. */
 static gemmepi_status gpi__finish_sums(gemmepi_context *context, const gpi__problem *problem, gpi__sm90 *sm90) {
   const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
   if (!sm90->summed)
@@ -27601,17 +27615,12 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
   gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.places);
   sm90->params.epilogue.row_tiles =
     (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
-  sm90->kernel.partial_bytes = gpi__line_bytes(problem, sm90->params.epilogue.row_tiles);
   status = gpi__lay_out_grid(context, problem, sm90);
   if (!status)
     status = gpi__make_maps(&context->driver, problem, sm90);
   if (!status)
     status = gpi__get_sm90_kernel(context, problem, sm90);
-  if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-    status = gpi__finish_sums(context, problem, sm90);
-  if (!status)
-    status = gpi__build_end_of_reductions(context, problem, sm90->params.epilogue.row_tiles, &sm90->kernel.reductions);
-  return status;
+  return status ? status : gpi__finish_sums(context, problem, sm90);
 }
 
 /* >>running */
@@ -27634,13 +27643,12 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
   if (status)
     return status;
   memcpy(params, &sm90->params, sizeof *params);
-  gpi__point_epilogue(arguments, sm90->kernel.unit_alpha, workspace, &params->epilogue, params->places);
-  gpi__point_states(&sm90->kernel.reductions, workspace, params->places);
+  gpi__point_epilogue(arguments, sm90->kernel.unit_alpha, &params->epilogue, params->places);
+  gpi__point_states(&sm90->kernel.sums, workspace, params->places);
   if (problem->grouping.groups)
     params->groups = arguments->groups;
   if (sm90->summed)
-    params->sums = sm90->kernel.sums.second.function ? gpi__past(workspace, sm90->kernel.partial_bytes)
-        : pointers[GPI__BIAS_GRAD];
+    params->sums = sm90->kernel.sums.second.function ? (void *)workspace : pointers[GPI__BIAS_GRAD];
   for (i = 0; i < GPI__COUNT(gpi__sm90_maps) && !result; i++) {
     gpi__tensor_map *map = gpi__sm90_map(sm90, i, params);
     if (map)
@@ -28273,7 +28281,6 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
   sm80->kernel.launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
   sm80->kernel.launch.threads_y = 1;
   sm80->kernel.launch.shared = gpi__sm80_asked(context, problem, sm80);
-  sm80->kernel.partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
   return GEMMEPI_OK;
 }
 
@@ -28315,7 +28322,6 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
   const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
   gpi__sm80_params params = sm80->params;
   gpi__arguments own;
-  char *partials = gpi__past(workspace, sm80->kernel.product_bytes);
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
   if (status)
     return status;
@@ -28324,8 +28330,8 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     gpi__point_block_scales(sm80->scales, &own, &params);
     arguments = &own;
   }
-  gpi__point_epilogue(arguments, sm80->kernel.unit_alpha, partials, &params.epilogue, params.places);
-  gpi__point_states(&sm80->kernel.reductions, partials, params.places);
+  gpi__point_epilogue(arguments, sm80->kernel.unit_alpha, &params.epilogue, params.places);
+  gpi__point_states(&sm80->kernel.sums, workspace, params.places);
   params.a.data = arguments->pointers[GPI__A];
   params.b.data = arguments->pointers[GPI__B];
   if (sm80->parts > 1)
@@ -29187,7 +29193,8 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
   gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
   int result = 0;
   memcpy(params, &weights->params, sizeof *params);
-  gpi__point_epilogue(arguments, weights->kernel.unit_alpha, workspace, &params->plain.epilogue, params->plain.places);
+  gpi__point_epilogue(arguments, weights->kernel.unit_alpha, &params->plain.epilogue, params->plain.places);
+  gpi__point_states(&weights->kernel.sums, workspace, params->plain.places);
   params->plain.a.data = arguments->pointers[GPI__A];
   params->plain.b.data = arguments->pointers[GPI__B];
   if (gpi__made_b(problem))
@@ -30767,7 +30774,7 @@ static gemmepi_status gpi__build_bare_or_converted(gemmepi_context *context, con
 
 /* The workspace divided, each part at a multiple of 256. */
 typedef struct gpi__split_places {
-  char *operands[2], *product, *pass_partials, *sum_partials, *lt;
+  char *operands[2], *product, *sums, *lt;
 } gpi__split_places;
 
 static gpi__split_places gpi__divide_workspace(const gpi__split *split, char *workspace) {
@@ -30775,9 +30782,8 @@ static gpi__split_places gpi__divide_workspace(const gpi__split *split, char *wo
   places.operands[0] = workspace;
   places.operands[1] = gpi__past(places.operands[0], split->converts[0].bytes);
   places.product = gpi__past(places.operands[1], split->converts[1].bytes);
-  places.pass_partials = gpi__past(places.product, split->product_bytes);
-  places.sum_partials = gpi__past(places.pass_partials, split->pass.partial_bytes);
-  places.lt = gpi__past(places.sum_partials, split->sums.partial_bytes);
+  places.sums = gpi__past(places.product, split->product_bytes);
+  places.lt = gpi__past(places.sums, split->sums.bytes);
   return places;
 }
 
@@ -30809,14 +30815,14 @@ static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candid
     if (!status)
       status = gpi__build_pass(context, problem, &view, 1, split->product_adds_c, &split->pass);
   }
-  if (!status && gpi__has(problem, GPI__ANY_BGRAD))
+  if (!status)
     status = gpi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
   split->candidate = NULL;
   plan->algorithm = split->product.algorithm;
-  plan->workspace_size =
-    gpi__round_up(split->converts[0].bytes, 256) + gpi__round_up(split->converts[1].bytes, 256) +
-    gpi__round_up(split->product_bytes, 256) + gpi__round_up(split->pass.partial_bytes, 256) +
-    gpi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
+  plan->workspace_size = gpi__round_up(split->converts[0].bytes, 256) +
+        gpi__round_up(split->converts[1].bytes, 256) +
+        gpi__round_up(split->product_bytes, 256) + gpi__round_up(split->sums.bytes, 256) +
+        split->product.workspace_size;
   return status;
 }
 
@@ -30856,10 +30862,11 @@ static gemmepi_status gpi__split_run(const gpi__matmul_plan *plan, const gpi__ar
   if (!status && split->bare) {
     status = gpi__clear_amax(context, &plan->problem, arguments, stream);
     if (!status)
-      status = gpi__run_pass(context, &split->pass, arguments, product, places.pass_partials, stream);
+      status =
+        gpi__run_pass(context, &split->pass, &split->sums, arguments, product, places.sums, stream);
   }
   if (!status)
-    status = gpi__run_sums(context, &split->sums, arguments, places.pass_partials, places.sum_partials, stream);
+    status = gpi__run_sums(context, &split->sums, arguments, places.sums, stream);
   return status;
 }
 
@@ -31590,18 +31597,18 @@ static gemmepi_status gpi__empty_build(gpi__matmul_plan *plan, const gpi__candid
   gpi__sums *sums = (gpi__sums *)plan->built;
   gemmepi_status status = gpi__build_sums(plan->base.context, &plan->problem, 0, sums);
   (void)candidate;
-  plan->workspace_size = gpi__round_up(sums->partial_bytes, 256);
+  plan->workspace_size = gpi__round_up(sums->bytes, 256);
   return status;
 }
 
 static gemmepi_status gpi__empty_run(const gpi__matmul_plan *plan, const gpi__arguments *arguments,
   char *workspace, gemmepi_stream stream) {
-  return gpi__run_sums(plan->base.context, (const gpi__sums *)plan->built, arguments, workspace, workspace, stream);
+  return gpi__run_sums(plan->base.context, (const gpi__sums *)plan->built, arguments, workspace, stream);
 }
 
 static void gpi__empty_describe(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
   const gpi__sums *sums = (const gpi__sums *)plan->built;
-  memcpy(details->kernel, sums->first.name, sizeof details->kernel);
+  memcpy(details->kernel, gpi__name_of_sums(sums), sizeof details->kernel);
   details->launches = gpi__sums_launches(sums);
 }
 
@@ -35499,7 +35506,7 @@ static gemmepi_status gpi__build_ahead_of_groups(gpi__grouped_plan *plan) {
   if (!status)
     status = gpi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
   if (!status && gpi__summed_operand(&plan->problem) >= 0)
-    status = gpi__build_sums(context, &plan->problem, 0, &plan->sums);
+    status = gpi__build_operand_sums(context, &plan->problem, &plan->sums);
   return status;
 }
 
@@ -35765,7 +35772,7 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
   if (own.inside)
     gpi__point_slots(&plan->said, &own);
   if (!status)
-    status = gpi__run_sums(context, &plan->sums, &own, NULL, NULL, stream);
+    status = gpi__run_sums(context, &plan->sums, &own, NULL, stream);
   if (gpi__is_empty(&plan->problem))
     return status;
   for (operand = GPI__A; operand <= GPI__B && !status; operand++)
@@ -38465,11 +38472,11 @@ static gemmepi_status gpi__build_kernels(gpi__linear_plan *layer, gpi__step *ste
   gpi__lock(&context->build_lock);
   if (step->kind == GPI__STEP_PASS)
     status = gpi__build_pass(context, &step->problem, &step->given, 1, 1, &step->pass);
-  if (!status && gpi__has(&step->problem, GPI__ANY_BGRAD))
+  if (!status)
     status = gpi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);
   gpi__unlock(&context->build_lock);
   gpi__leave_relaxed(context, &entry);
-  step->workspace_size = gpi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
+  step->workspace_size = step->sums.bytes;
   return status;
 }
 
@@ -39653,7 +39660,6 @@ static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const 
   const gpi__layer_run *run, gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
   gpi__arguments arguments;
-  char *between = gpi__past(run->workspace, step->pass.partial_bytes);
   gpi__point_step(step, &step->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
   if (layer->base.context->is_host && step->kind == GPI__STEP_PASS) {
@@ -39669,10 +39675,10 @@ static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const 
   }
 #endif
   if (step->kind == GPI__STEP_PASS)
-    status = gpi__run_pass(layer->base.context, &step->pass, &arguments, run->sources[step->given_source],
-      run->workspace, stream);
+    status = gpi__run_pass(layer->base.context, &step->pass, &step->sums, &arguments,
+      run->sources[step->given_source], run->workspace, stream);
   if (!status)
-    status = gpi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, between, stream);
+    status = gpi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, stream);
   return status;
 }
 
@@ -39794,8 +39800,7 @@ static int gpi__step_launches(const gpi__step *step) {
   case GPI__STEP_COPY:
     return gpi__elementwise_launches(step->copy);
   default:
-    return (step->pass.launch.function != NULL) + (step->sums.first.function != NULL) +
-       (step->sums.second.function != NULL);
+    return (step->pass.launch.function != NULL) + gpi__sums_launches(&step->sums);
   }
 }
 
@@ -39846,7 +39851,7 @@ static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_deta
     return;
   }
   snprintf(details->kernel, sizeof details->kernel, "%s", layer->base.context->is_host             ? "gpi__host_product"
-    : layer->steps[i].kind == GPI__STEP_PASS ? layer->steps[i].pass.launch.name : layer->steps[i].sums.first.name);
+    : layer->steps[i].kind == GPI__STEP_PASS ? layer->steps[i].pass.launch.name : gpi__name_of_sums(&layer->steps[i].sums));
 }
 
 static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *details) {

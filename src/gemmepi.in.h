@@ -186,10 +186,9 @@ GPI__OPTIMIZE_LITTLE_END
 GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 
-#include "product/parts/bias_grad.h"
 #include "product/parts/inside.h"
+#include "product/parts/sums.h"
 #include "product/parts/pass.h"
-#include "product/parts/reductions.h"
 #include "product/parts/product_kernel.h"
 #include "product/parts/composed.h"
 #include "product/parts/found_scale.h"

@@ -141,16 +141,24 @@ static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, con
     reduction->group_step = gpi__times(reduction->lines, reduction->line_step);
 }
 
-/* Threads of a result: one for each four of its states, whose loads are under way at once. Where states lie side by side, beyond a warp one
-   for each 16, a block's at most; where results do 16 at most, so that a warp reads whole sectors. */
-static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction, int64_t *blocks) {
-    unsigned most = reduction->is_along_lines ? GPI__FORMULA_THREADS : 16;
+/* Whether a result has too few threads: one for each four of its states, whose loads are under way at once. Beyond a warp one for each 16 where
+   states lie side by side, 256 at most; where results do, one for each eight, while a warp reads whole sectors of eight results. */
+static int gpi__wants_more_lanes(const gpi__formula_reduction *reduction, unsigned threads) {
+    int64_t lanes = reduction->lanes;
+    if (lanes < 32)
+        return 4 * lanes < reduction->lines;
+    if (reduction->is_along_lines)
+        return 16 * lanes < reduction->lines && lanes < GPI__FORMULA_THREADS;
+    return 8 * lanes < reduction->lines && lanes < threads / 8;
+}
+
+static gemmepi_status gpi__share_out_reduction(unsigned threads, gpi__formula_reduction *reduction,
+                                               int64_t *blocks) {
     int64_t results = gpi__times(reduction->groups, reduction->count), mine;
     reduction->lanes = 1;
-    while (reduction->lanes < most &&
-           (reduction->lanes < 32 ? 4 : 16) * (int64_t)reduction->lanes < reduction->lines)
+    while (gpi__wants_more_lanes(reduction, threads))
         reduction->lanes *= 2;
-    mine = gpi__divide_up(results, GPI__FORMULA_THREADS / (int64_t)reduction->lanes);
+    mine = gpi__divide_up(results, threads / (int64_t)reduction->lanes);
     GPI__UNSUPPORTED_IF(*blocks + mine > INT_MAX, "reductions have more results than a grid has blocks for");
     reduction->first_block = (unsigned)*blocks;
     reduction->blocks = (unsigned)mine;
@@ -166,31 +174,43 @@ static void gpi__place_states_of_groups(const gpi__placed_formula *placed, int i
     place->ld = gpi__reduced_columns(placed, o) / place->column_period;
 }
 
+/* Of the launch that joins states: many where a column has more lines than a block of few loads at once. */
+static unsigned gpi__reduce_threads(const gpi__formula_pass *pass) {
+    int i;
+    for (i = 0; i < GPI__RESULT; i++)
+        if (pass->roles[i] == GPI__ROLE_REDUCTION && !pass->reduce_params.reductions[i].is_along_lines &&
+            pass->reduce_params.reductions[i].lines > GPI__FORMULA_THREADS)
+            return GPI__REDUCE_MOST_THREADS;
+    return GPI__FORMULA_THREADS;
+}
+
 static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
                                               const gpi__state_counts *states, gpi__formula_pass *pass) {
+    gemmepi_status status = GEMMEPI_OK;
     int64_t blocks = 0, count;
     int i;
     for (i = 0; i < placed->formula->operand_count; i++) {
         gpi__formula_reduction *reduction = &pass->reduce_params.reductions[i];
-        gemmepi_status status;
         size_t bytes;
         if (pass->roles[i] != GPI__ROLE_REDUCTION)
             continue;
         gpi__lay_out_reduction(placed, i, states, reduction);
         if (placed->formula->operands[i].group)
             gpi__place_states_of_groups(placed, i, states->span, &pass->params.places[i]);
-        status = gpi__share_out_reduction(reduction, &blocks);
-        if (status)
-            return status;
         count = gpi__times(reduction->groups, reduction->group_step);
-        bytes = gpi__bytes_for(count, gpi__state_size(placed->formula, &placed->formula->operands[i]));
+        bytes = gpi__bytes_for(
+            count, gpi__state_size(placed->formula, &placed->formula->operands[i], !pass->launch.blocks));
         pass->state_offsets[i] = pass->state_bytes;
         pass->state_bytes += gpi__round_up(bytes, 256);
     }
+    pass->finish.threads_x = gpi__reduce_threads(pass);
+    for (i = 0; i < placed->formula->operand_count && !status; i++)
+        if (pass->roles[i] == GPI__ROLE_REDUCTION)
+            status =
+                gpi__share_out_reduction(pass->finish.threads_x, &pass->reduce_params.reductions[i], &blocks);
     pass->finish.blocks = (unsigned)blocks;
-    pass->finish.threads_x = GPI__FORMULA_THREADS;
     pass->finish.threads_y = 1;
-    return GEMMEPI_OK;
+    return status;
 }
 
 /* Its bytes in memory, each read or written once. */
@@ -256,7 +276,7 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
     }
     if (!status && pass->finish.blocks) {
         text.length = 0;
-        gpi__formula_reduce_prologue(&text, placed);
+        gpi__formula_reduce_prologue(&text, placed, !pass->launch.blocks, pass->finish.threads_x);
         status = gpi__get_printed_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text,
                                          &pass->finish);
     }

@@ -67,13 +67,14 @@ static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formul
     gpi__emit_formula(text, f);
 }
 
-/* All that stands before formula_reduce.cu: of formulas with the same reductions it is the same. */
-static void gpi__formula_reduce_prologue(gpi__text *text, const gpi__placed_formula *placed) {
+/* All that stands before formula_reduce.cu: of formulas with the same reductions it is the same. left: an epilogue left the states */
+static void gpi__formula_reduce_prologue(gpi__text *text, const gpi__placed_formula *placed, int left,
+                                         unsigned threads) {
     const gpi__formula *f = placed->formula;
     uint64_t scaled = 0, amax = 0;
     int i;
-    gpi__append(text, "#define GEMMEPI_T %s\n#define FORMULA_OUTPUTS(X)",
-                gpi__formula_type(f->accumulator, 0));
+    gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_THREADS %u\n%s#define FORMULA_OUTPUTS(X)",
+                gpi__formula_type(f->accumulator, 0), threads, left ? "#define GEMMEPI_LEFT 1\n" : "");
     for (i = 0; i < f->operand_count; i++) {
         const gpi__formula_operand *o = &f->operands[i];
         if (!gpi__is_reduced(o))

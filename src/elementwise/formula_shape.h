@@ -6,9 +6,10 @@
 #include "../formula/placed.h"
 #include "../kernels/params.h"
 
-#define GPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
-#define GPI__FORMULA_FEW_STEPS  4   /* rows that a thread takes */
-#define GPI__FORMULA_MOST_STEPS 16  /* with reductions over rows, so that fewer states are left */
+#define GPI__FORMULA_THREADS     256  /* formula_pass.cu, formula_reduce.cu */
+#define GPI__REDUCE_MOST_THREADS 1024 /* formula_reduce.cu */
+#define GPI__FORMULA_FEW_STEPS   4    /* rows that a thread takes */
+#define GPI__FORMULA_MOST_STEPS  16   /* with reductions over rows, so that fewer states are left */
 
 /* In elements. */
 typedef struct gpi__formula_matrix {
@@ -95,12 +96,12 @@ static gpi__reduction_op gpi__op_of(const gpi__formula_operand *operand) {
     return gpi__reductions[operand->reduction].op;
 }
 
-/* Bytes of a state, as formula_reduce.cuh has it. */
-static size_t gpi__state_size(const gpi__formula *formula, const gpi__formula_operand *operand) {
+/* Bytes of a state, as formula_reduce.cuh has it; left: by the epilogue of a product. */
+static size_t gpi__state_size(const gpi__formula *formula, const gpi__formula_operand *operand, int left) {
     size_t number = formula->accumulator == GEMMEPI_F64 ? 8 : 4;
     switch (gpi__op_of(operand)) {
     case GPI__REDUCE_SUM:
-        return 8;
+        return left ? number : 8;
     case GPI__REDUCE_LOGSUMEXP:
         return 2 * number;
     case GPI__REDUCE_ARGMAX:

@@ -14,8 +14,9 @@ typedef struct gpi__emitted_beside {
     int biased;     /* the node that is v and the bias; -1: none */
     int added; /* the bias, which the kernel adds, so that the node is `in.v`; -1: activations add it as they multiply */
     int written; /* the output that is `in.v`, which the kernel stores by itself; -1: none */
+    int summed;  /* the reduction of D, which the kernel has; -1: none */
 } gpi__emitted_beside;
-static const gpi__emitted_beside gpi__nothing_beside = {0, -1, -1, -1};
+static const gpi__emitted_beside gpi__nothing_beside = {0, -1, -1, -1, -1};
 
 typedef struct gpi__emitter {
     gpi__text *out;
@@ -251,7 +252,7 @@ static int gpi__joins_bias(const gpi__formula *f, int sum) {
 
 /* bias, written: the operands that a kernel has in those places, or -1; may_join: 0 where registers are too few. */
 static gpi__emitted_beside gpi__beside_product(const gpi__formula *f, int bias, int written, int may_join) {
-    gpi__emitted_beside beside = {1, -1, -1, -1};
+    gpi__emitted_beside beside = {1, -1, -1, -1, -1};
     beside.biased = gpi__biased_sum(f, bias);
     if (beside.biased >= 0 && !(may_join && gpi__joins_bias(f, beside.biased)))
         beside.added = bias;
@@ -444,7 +445,8 @@ static void gpi__emit_tables(const gpi__emitter *e) {
        FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
        FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns, 4 RUNS_IN_BLOCKS
        FORMULA_TABLES(X) X(place, name, kind, type, periods): of inputs that are read by index, a Table of an `in`
-       FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
+       FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction
+       FORMULA_SUMS_OF_D(X) likewise, of products: of what is D and no output of its own */
 static void gpi__emit_table(const gpi__emitter *e) {
     const gpi__formula *f = e->formula;
     int i, pass;
@@ -459,12 +461,13 @@ static void gpi__emit_table(const gpi__emitter *e) {
                 (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__may_be_far(f), gpi__has_parameter(f));
     gpi__emit_uniforms(e);
     gpi__emit_tables(e);
-    for (pass = 0; pass < 2; pass++) {
-        gpi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
+    for (pass = 0; pass < 2 + e->beside->of_product; pass++) {
+        static const char *const lists[] = {"INPUTS", "OUTPUTS", "SUMS_OF_D"};
+        gpi__append(e->out, "#define FORMULA_%s(X)", lists[pass]);
         for (i = 0; i < f->operand_count; i++) {
             const gpi__formula_operand *o = &f->operands[i];
-            if (!(o->used & GPI__BY_PLACE) || o->output != pass || i == e->beside->added ||
-                i == e->beside->written)
+            if (!(o->used & GPI__BY_PLACE) || o->output != (pass > 0) || i == e->beside->added ||
+                i == e->beside->written || (i == e->beside->summed) != (pass == 2))
                 continue;
             gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members,
                         gpi__type(o->dtype));
@@ -529,7 +532,7 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
     for (i = gpi__next_place(f, -1); i <= GPI__RESULT; i = gpi__next_place(f, i)) {
         const gpi__formula_operand *o = &f->operands[i];
         char name[16] = "d";
-        if (!o->output || !o->used || i == e->beside->written)
+        if (!o->output || !o->used || i == e->beside->written || i == e->beside->summed)
             continue;
         if (i < GPI__RESULT)
             snprintf(name, sizeof name, "a%d", i);

@@ -341,7 +341,7 @@ static gemmepi_status gpi__build_ahead_of_groups(gpi__grouped_plan *plan) {
     if (!status)
         status = gpi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
     if (!status && gpi__summed_operand(&plan->problem) >= 0)
-        status = gpi__build_sums(context, &plan->problem, 0, &plan->sums);
+        status = gpi__build_operand_sums(context, &plan->problem, &plan->sums);
     return status;
 }
 

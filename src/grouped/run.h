@@ -135,7 +135,7 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
     if (own.inside)
         gpi__point_slots(&plan->said, &own);
     if (!status)
-        status = gpi__run_sums(context, &plan->sums, &own, NULL, NULL, stream);
+        status = gpi__run_sums(context, &plan->sums, &own, NULL, stream);
     if (gpi__is_empty(&plan->problem))
         return status;
     for (operand = GPI__A; operand <= GPI__B && !status; operand++)

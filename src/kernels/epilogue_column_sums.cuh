@@ -1,32 +1,9 @@
-// Sums of what the epilogue leaves over rows: BGRAD, and a formula's reductions of columns and of all.
+// Sums of what the epilogue leaves over rows: reductions of columns and of all.
 #pragma once
 #include "epilogue_arithmetic.cuh"
 #include "epilogue_fragment.cuh"
 
-// BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.
-// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.
-template <int Threads, int Halves>
-__device__ inline void store_partials(const gpi__epilogue_params &p, long long part, long long column, int valid,
-                                      u32 x, u32 y, u32 width, const Acc (&sums)[Halves][RUN]) {
-    __shared__ Acc shared[HALVES_OUT * RUN][Threads];
-    u32 thread = y * width + x;
-#pragma unroll
-    for (int i = 0; i < HALVES_OUT * RUN; i++)
-        shared[i][thread] = sums[i / RUN][i % RUN];
-    for (u32 half = Threads / width / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (y < half)
-#pragma unroll
-            for (int i = 0; i < HALVES_OUT * RUN; i++)
-                shared[i][thread] = sum(shared[i][thread], shared[i][thread + half * width]);
-    }
-    if (y == 0)
-        for (int half = 0; half < HALVES_OUT; half++)
-            for (int i = 0; i < RUN && place(i) < valid; i++)
-                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + place(i)] = shared[half * RUN + i][thread];
-}
-
-// >>SPREAD: COLUMN_LINES of sums, or of the largest numbers
+// >>COLUMN_LINES of sums, or of the largest numbers
 
 __device__ inline Acc join_in_line(int line, Acc x, Acc y) {
     if (LARGEST_LINES >> line & 1)
@@ -77,9 +54,9 @@ template <bool AtOnce> struct Column_sums {
             of_lane[i / RUN][i % RUN] = nothing_in_line(i / RUN);
     }
 
-    // one row of this lane's; beyond m v may be anything
-    __device__ inline void add(const Acc (&v)[HALVES][RUN], Epilogue_state &state, bool exists) {
-        const Acc(*values)[RUN] = HAS_BGRAD ? v : state.of_columns.lines();
+    // one row of this lane's; beyond m it may be anything
+    __device__ inline void add(Epilogue_state &state, bool exists) {
+        const Acc(*values)[RUN] = state.of_columns.lines();
         if (exists)
 #pragma unroll
             for (int i = 0; i < LINES * RUN; i++)
@@ -106,45 +83,46 @@ template <bool AtOnce> struct Column_sums {
     __device__ inline void store(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first) const;
 };
 
-// >>to memory: by a warp, what each lane has of its column of 32, `first` on, of some rows whose number among those of all items `rows` is
+// >>to memory: of some rows, whose number among those of all items is `rows`
 
-// A formula's output: a state of each column or, of all, of 32 columns.
+// A state of a column, or of all, by a warp, of the 32 columns of its lanes.
 template <int Place, int Kind, int Members, int Reduction>
-__device__ inline void store_column_states(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first,
-                                           const Acc (&sums)[Column_sums<true>::LINES]) {
+__device__ inline void store_column_states(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, long long column,
+                                           bool exists, const Acc (&sums)[Column_sums<true>::LINES]) {
     constexpr int line = first_line(Place);
-    int column = first + Column_sums<true>::column();
-    State_of<Acc, Reduction> *to = (State_of<Acc, Reduction> *)beside[Place].data + rows * beside[Place].ld;
+    Left_of<Acc, Reduction> *to = (Left_of<Acc, Reduction> *)beside[Place].data + rows * beside[Place].ld;
     if constexpr (Kind == kind::PER_COLUMN) {
 #pragma unroll
         for (int member = 0; member < Members; member++)
-            if (column < (int)p.n)
+            if (exists)
                 to[column_of_half<Members>(p, column, member)] = {sums[line + member]};
     } else {
         Acc all = sums[line];
 #pragma unroll
         for (int member = 1; member < Members; member++)
             all = join_in_line(line, all, sums[line + member]);
-        if (column >= (int)p.n)
+        if (!exists)
             all = nothing_in_line(line);
 #pragma unroll
         for (int lanes = 1; lanes < 32; lanes *= 2)
             all = join_in_line(line, all, __shfl_xor_sync(0xffffffffu, all, lanes));
-        if (threadIdx.x % 32 == 0 && first < (int)p.n)
-            to[first / 32] = {all};
+        if (threadIdx.x % 32 == 0 && exists)
+            to[column / 32] = {all};
     }
 }
 #define STORE_COLUMN_STATES(place_, name, kind_, members, type, reduction_, accumulates) \
     if constexpr (is_of_columns(reduction::reduction_))                                  \
-        store_column_states<place_, kind::kind_, members, reduction::reduction_>(p, beside, rows, first, sums);
-__device__ inline void store_column_sums(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first,
-                                         const Acc (&sums)[Column_sums<true>::LINES]) {
+        store_column_states<place_, kind::kind_, members, reduction::reduction_>(p, beside, rows, column, exists, sums);
+__device__ inline void store_column_sums(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, long long column,
+                                         bool exists, const Acc (&sums)[Column_sums<true>::LINES]) {
+    COLUMN_OUTPUTS(STORE_COLUMN_STATES)
+}
+
+// SPREAD: by a warp, what each lane has of its column of 32, `first` on.
+__device__ inline void store_sums_of_lanes(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first,
+                                           const Acc (&sums)[Column_sums<true>::LINES]) {
     int column = first + Column_sums<true>::column();
-#pragma unroll
-    for (int half = 0; half < (HAS_BGRAD ? HALVES_OUT : 0); half++)
-        if (column < (int)p.n)
-            ((Acc *)p.partials)[(rows * HALVES_OUT + half) * p.n + column] = sums[half];
-    FORMULA_OUTPUTS(STORE_COLUMN_STATES)
+    store_column_sums(p, beside, rows, column, column < (int)p.n, sums);
 }
 template <bool AtOnce>
 __device__ inline void Column_sums<AtOnce>::store(const gpi__epilogue_params &p, const gpi__formula_place *beside, long long rows, int first) const {
@@ -152,5 +130,36 @@ __device__ inline void Column_sums<AtOnce>::store(const gpi__epilogue_params &p,
 #pragma unroll
     for (int line = 0; line < LINES; line++)
         sums[line] = sum(line);
-    store_column_sums(p, beside, rows, first, sums);
+    store_sums_of_lanes(p, beside, rows, first, sums);
+}
+
+// Else by a block, of a tile: adds up what its threads have over y, a halving at a time, so that the order is always the same.
+struct Threads_of_tile {
+    u32 x, y, width; // the thread's: of run x of the tile
+    long long rows, column;
+    int valid;
+};
+template <int Threads>
+__device__ inline void store_sums_of_threads(const gpi__epilogue_params &p, const gpi__formula_place *beside, const Threads_of_tile &at,
+                                             const Acc (*sums)[RUN]) {
+    __shared__ Acc shared[COLUMN_LINES * RUN][Threads];
+    u32 thread = at.y * at.width + at.x;
+#pragma unroll
+    for (int i = 0; i < COLUMN_LINES * RUN; i++)
+        shared[i][thread] = sums[i / RUN][i % RUN];
+    for (u32 half = Threads / at.width / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (at.y < half)
+#pragma unroll
+            for (int i = 0; i < COLUMN_LINES * RUN; i++)
+                shared[i][thread] = join_in_line(i / RUN, shared[i][thread], shared[i][thread + half * at.width]);
+    }
+    if (at.y == 0)
+        for (int i = 0; i < RUN && place(i) < at.valid; i++) {
+            Acc of_column[Column_sums<true>::LINES];
+#pragma unroll
+            for (int line = 0; line < COLUMN_LINES; line++)
+                of_column[line] = shared[line * RUN + i][thread];
+            store_column_sums(p, beside, at.rows, at.column + place(i), true, of_column);
+        }
 }

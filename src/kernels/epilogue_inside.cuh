@@ -153,7 +153,7 @@ __device__ inline Held_operands hold_operands(const gpi__formula_place *beside, 
 template <int Place, int Kind, int Members, int Periods, class Type>
 __device__ inline void prefetch_operand(const gpi__epilogue_params &p, const gpi__formula_place *beside, const Run_of_formula &at, int columns) {
     constexpr bool is_loaded = (Place == GEMMEPI_IN_RESIDUAL && LOADS_RESIDUAL) || (Place == GEMMEPI_IN_AUX && LOADS_AUX);
-    if constexpr (GEMMEPI_HAS_PLACES && Kind == kind::FULL && !is_loaded) {
+    if constexpr (!GEMMEPI_OF_FLAGS && Kind == kind::FULL && !is_loaded) {
         const gpi__formula_place &from = beside[Place];
         const Type *line = (const Type *)from.data + at.item * from.stride + within<(Periods & 1) != 0>(at.row, from.row_period) * from.ld;
         int lines = (columns * (int)sizeof(Type) + 127) / 128, per_line = 128 / (int)sizeof(Type);
@@ -240,7 +240,7 @@ template <class Part, int N> __device__ inline Part part_of_lane(const Acc (&x)[
             if (columns[i] >= 0)
                 part.add(x[i], columns[i]);
         return part;
-    } else if constexpr (SAME<Part, Sum_of_lane>) {
+    } else if constexpr (SAME<Part, Sum_of_few<Acc>>) {
         return {of_pairs<Added>(x)};
     } else if constexpr (SAME<Part, Max<Acc>>) {
         return {of_pairs<Larger>(x)};
@@ -258,16 +258,16 @@ template <class Part, int N> __device__ inline Part part_of_lane(const Acc (&x)[
 // An output's run goes into the part that this lane keeps of its row and 32 columns.
 template <int Members, int Reduction>
 __device__ inline void keep_part(const gpi__epilogue_params &p, const Run_of_formula &at, const Acc (&x)[Members][RUN],
-                                 Part_of<Reduction> &part) {
+                                 Left_of<Acc, Reduction> &part) {
     Acc there[Members * RUN];
     long long columns[Members * RUN];
 #pragma unroll
     for (int i = 0; i < Members * RUN; i++) {
         bool exists = GEMMEPI_INSIDE_WHOLE || place(i % RUN) < at.valid;
-        there[i] = exists ? x[i / RUN][i % RUN] : SAME<Part_of<Reduction>, Sum_of_lane> ? Acc(0) : below_all<Acc>();
+        there[i] = exists ? x[i / RUN][i % RUN] : SAME<Left_of<Acc, Reduction>, Sum_of_few<Acc>> ? Acc(0) : below_all<Acc>();
         columns[i] = exists ? column_of_half<Members>(p, at.column, i / RUN) + place(i % RUN) : -1;
     }
-    part = part_of_lane<Part_of<Reduction>>(there, columns);
+    part = part_of_lane<Left_of<Acc, Reduction>>(there, columns);
 }
 
 // Of a box's runs, eight rows and 32 columns each, the first ones become its states: the i-th and those that follow it by as many.
@@ -289,7 +289,7 @@ template <class Part> __device__ inline void join_lanes_of_rows(Part (&parts)[RU
 template <class T> // an exponential for each run, not two for each join
 __device__ inline void join_lanes_of_rows(Logsumexp<T> (&parts)[RUNS_OF_BOX]) {
     Max<T> most[RUNS_OF_BOX];
-    Sum_of_lane sums[RUNS_OF_BOX];
+    Sum_of_few<Acc> sums[RUNS_OF_BOX];
 #pragma unroll
     for (int i = 0; i < RUNS_OF_BOX; i++)
         most[i] = {parts[i].most};
@@ -305,26 +305,19 @@ __device__ inline void join_lanes_of_rows(Logsumexp<T> (&parts)[RUNS_OF_BOX]) {
         parts[i] = {most[i].at, sums[i].at};
 }
 
-template <class State> __device__ inline State state_of_part(const State &part) {
-    return part;
-}
-__device__ inline Sum<Acc> state_of_part(const Sum_of_lane &part) {
-    return {(double)part.at};
-}
-
 template <int Place, int Reduction>
 __device__ inline void store_kept_parts(const gpi__epilogue_params &p, const Epilogue_state &state, long long item, int row,
                                         int column, Kept_parts<Reduction> &kept) {
     if constexpr (Reduction != reduction::none) {
         const gpi__formula_place &to = state.beside[Place];
         join_lanes_of_rows(kept.parts);
-        Part_of<Reduction> mine = kept.parts[0]; // each lane stores one
+        Left_of<Acc, Reduction> mine = kept.parts[0]; // each lane stores one
 #pragma unroll
         for (int i = 1; i < STATES_OF_BOX; i++)
             if (lane_of_row() == i)
                 mine = kept.parts[i];
         if (row < (int)p.m && column < (int)p.n)
-            ((State_of<Acc, Reduction> *)to.data)[item * to.stride + row * to.ld + column / GEMMEPI_STATE_COLUMNS] = state_of_part(mine);
+            ((Left_of<Acc, Reduction> *)to.data)[item * to.stride + row * to.ld + column / GEMMEPI_STATE_COLUMNS] = mine;
     }
 }
 
@@ -409,6 +402,9 @@ __device__ inline void finish_output(const gpi__epilogue_params &p, Epilogue_sta
     regroup<false>(x.runs.name);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
     finish_output<place_, members, type, reduction::reduction_>(p, state, run, x.outputs.name, state.kept_parts.name);
+
+#define INSIDE_SUM_D(place_, name, kind_, members, type, reduction_, accumulates) \
+    memcpy(state.of_columns.lines()[first_line(place_)], v, members * sizeof v[0]);
 
 // >>a run
 
@@ -554,4 +550,5 @@ __device__ inline void apply_formula(const gpi__epilogue_params &p, Epilogue_sta
     compute_run(p, state, run, x);
     FORMULA_OUTPUTS(INSIDE_STORE)
     memcpy(v, x.v, sizeof x.v);
+    FORMULA_SUMS_OF_D(INSIDE_SUM_D)
 }

@@ -38,6 +38,7 @@
 #define FORMULA_EXCHANGED    0
 #define FORMULA_INPUTS(X)
 #define FORMULA_OUTPUTS(X)
+#define FORMULA_SUMS_OF_D(X)
 #define FORMULA_UNIFORMS(X)
 #define FORMULA_TABLES(X)
 struct Formula_in { float v[1]; };
@@ -56,7 +57,10 @@ __device__ static __forceinline__ void formula(const Formula_in &in, Formula_out
 #define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all
 #endif
 #ifndef GEMMEPI_HAS_PLACES
-#define GEMMEPI_HAS_PLACES 0 // 1: the formula is the caller's, whose operands the launch parameters have as places; else flags say it
+#define GEMMEPI_HAS_PLACES 0 // 1: the launch parameters have places of the formula's operands: of all of a caller's, of what flags sum up
+#endif
+#ifndef GEMMEPI_OF_FLAGS
+#define GEMMEPI_OF_FLAGS 1 // 0: the formula is the caller's
 #define GEMMEPI_INSIDE_SCALED 0
 #define GEMMEPI_INSIDE_REDUCES 0
 #define GEMMEPI_INSIDE_WHOLE 0
@@ -111,7 +115,6 @@ constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & FLAG_BIAS) != 0;
 constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & FLAG_AUX) != 0;
 constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & FLAG_BACKWARD) != 0;
 constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & FLAG_RESIDUAL) != 0;
-constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & FLAG_BGRAD) != 0;
 constexpr bool GATED = (GEMMEPI_EPILOGUE & FLAG_GATED) != 0;
 constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & FLAG_GATE_FIRST) != 0;
 constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & FLAG_UPSTREAM) != 0;
@@ -175,21 +178,8 @@ struct Held_operands {
 
 // What a lane keeps of a formula's reductions, of each run of a box of 16 rows and 64 columns at most, until all its lanes are joined.
 constexpr int RUNS_OF_BOX = 4;
-struct Sum_of_lane {
-    Acc at;
-    __device__ void join(const Sum_of_lane &other) {
-        at += other.at;
-    }
-};
-template <int Reduction> __device__ inline auto part_of() {
-    if constexpr (SAME<State_of<Acc, Reduction>, Sum<Acc>>)
-        return Sum_of_lane();
-    else
-        return State_of<Acc, Reduction>();
-}
-template <int Reduction> using Part_of = decltype(part_of<Reduction>());
 template <int Reduction> struct Kept_parts {
-    Part_of<Reduction> parts[RUNS_OF_BOX];
+    Left_of<Acc, Reduction> parts[RUNS_OF_BOX];
 };
 template <> struct Kept_parts<reduction::none> {};
 #define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<of_rows(reduction::reduction_)> name;
@@ -197,18 +187,19 @@ struct Kept_outputs {
     FORMULA_OUTPUTS(KEPT_PARTS)
 };
 
-// >>lines of column sums: what an epilogue adds up over rows, BGRAD's, of each half of D, or a formula's reductions of columns and of all, of
-// each member of each; of a formula some are largest numbers instead
+// >>lines of column sums: what an epilogue adds up over rows, reductions of columns and of all, of each member of each; some are largest
+// numbers instead. FORMULA_SUMS_OF_D is of D, which no output says again.
+#define COLUMN_OUTPUTS(X) FORMULA_OUTPUTS(X) FORMULA_SUMS_OF_D(X)
 #define COLUMN_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) +(is_of_columns(reduction::reduction_) ? members : 0)
 #define COLUMN_LINES_AHEAD(place_, name, kind_, members, type, reduction_, accumulates) \
     +(is_of_columns(reduction::reduction_) && place_ < place ? members : 0)
 #define LARGEST_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) \
     | (is_largest(reduction::reduction_) ? ((1u << members) - 1) << first_line(place_) : 0)
 __device__ constexpr int first_line(int place) { // of an output
-    return 0 * place FORMULA_OUTPUTS(COLUMN_LINES_AHEAD);
+    return 0 * place COLUMN_OUTPUTS(COLUMN_LINES_AHEAD);
 }
-constexpr int COLUMN_LINES = HAS_BGRAD ? HALVES_OUT : 0 FORMULA_OUTPUTS(COLUMN_LINES_OF);
-constexpr u32 LARGEST_LINES = 0 FORMULA_OUTPUTS(LARGEST_LINES_OF);
+constexpr int COLUMN_LINES = 0 COLUMN_OUTPUTS(COLUMN_LINES_OF);
+constexpr u32 LARGEST_LINES = 0 COLUMN_OUTPUTS(LARGEST_LINES_OF);
 constexpr bool ADDS_COLUMNS = COLUMN_LINES > 0;
 // Of a run, as the formula leaves them.
 template <int Lines> struct Column_values {
@@ -228,7 +219,7 @@ struct Epilogue_state {
     const gpi__formula_place *beside;
     Kept_outputs kept_parts;
     Held_operands held; // HOLDS: of the run at hand
-    Column_values<HAS_BGRAD ? 0 : COLUMN_LINES> of_columns; // likewise
+    Column_values<COLUMN_LINES> of_columns; // likewise
     Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's
     Acc scale_c, scale_d, scale_aux, scale_residual;
     Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns

@@ -1,14 +1,16 @@
-// The end of a formula's reductions: joins the states that the tiles of formula_pass.cu left.
+// The end of a formula's reductions: joins the states that the tiles of formula_pass.cu left, or the epilogue of a product.
 //
 // The prologue says what GEMMEPI_T is, and lists the outputs that are reductions in FORMULA_OUTPUTS, as formula/emit.h does;
-// GEMMEPI_SCALED and GEMMEPI_AMAX have a bit for each place.
+// GEMMEPI_SCALED and GEMMEPI_AMAX have a bit for each place; GEMMEPI_LEFT: an epilogue left the states;
+// GEMMEPI_THREADS: 256 or, where columns have many states, 1024.
 #include "formula_reduce.cuh"
 
-constexpr int THREADS = 256, AT_ONCE = 4; // states that a thread loads before it joins them
+constexpr int THREADS = GEMMEPI_THREADS;
+constexpr int STATE = 16; // bytes of one at most
+template <class Left> constexpr int AT_ONCE = sizeof(Left) == 4 ? 8 : 4; // states that a thread loads before it joins them
 
 // Of the threads of a result the first has all: of those side by side, where their states are,
-template <class S> __device__ inline void join_side_by_side(S &state, u32 lane, u32 lanes) {
-    __shared__ S warps[THREADS / 32];
+template <class S> __device__ inline void join_side_by_side(S *warps, S &state, u32 lane, u32 lanes) {
     join_lanes(state, lanes < 32 ? lanes : 32);
     if (lanes <= 32)
         return;
@@ -20,8 +22,7 @@ template <class S> __device__ inline void join_side_by_side(S &state, u32 lane, 
             state.join(warps[threadIdx.x / 32 + i]);
 }
 // and `apart`.
-template <class S> __device__ inline void join_apart(S &state, u32 lane, u32 lanes, u32 apart) {
-    __shared__ S shared[THREADS];
+template <class S> __device__ inline void join_apart(S *shared, S &state, u32 lane, u32 lanes, u32 apart) {
     shared[threadIdx.x] = state;
     for (u32 half = lanes / 2; half > 0; half /= 2) {
         __syncthreads();
@@ -46,43 +47,54 @@ __device__ inline void store_reduction(const gpi__formula_reduction &p, long lon
     }
 }
 
-template <class S, class Type, bool Negates, bool Accumulates, bool Is_scaled, bool Has_amax>
-__device__ inline void finish_reduction(const gpi__formula_reduction &p) {
+template <class S, class Left, class Type, bool Negates, bool Accumulates, bool Is_scaled, bool Has_amax>
+__device__ inline void finish_reduction(const gpi__formula_reduction &p, void *memory) {
+    static_assert(sizeof(S) <= STATE, "states have room");
+    S *shared = (S *)memory;
     u32 results = THREADS / p.lanes, block = blockIdx.x - p.first_block;
     u32 mine = p.is_along_lines ? threadIdx.x / p.lanes : threadIdx.x % results;
     u32 lane = p.is_along_lines ? threadIdx.x % p.lanes : threadIdx.x / results;
     long long which = (long long)block * results + mine;
     long long group = which / p.count, at = which - group * p.count;
-    const S *states = (const S *)p.states + group * p.group_step + at * p.result_step;
+    const Left *states = (const Left *)p.states + group * p.group_step + at * p.result_step;
+    long long first = lane, lines = group < p.groups ? p.lines : 0;
     S state = S::empty();
 #pragma unroll 1
-    for (long long line = lane; group < p.groups && line < p.lines; line += AT_ONCE * p.lanes) {
-        S some[AT_ONCE];
+    do { // once at least: what is stored behind it waits as well
+        Left some[AT_ONCE<Left>];
+        if (first == lane)
+            after_launches_before(); // no sooner: most of the instructions up to the last load have come by now
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++)
-            some[i] = line + i * p.lanes < p.lines ? states[(line + i * p.lanes) * p.line_step] : S::empty();
+        for (int i = 0; i < AT_ONCE<Left>; i++)
+            some[i] = first + i * p.lanes < lines ? states[(first + i * p.lanes) * p.line_step] : Left::empty();
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++)
+        for (int i = 0; i < AT_ONCE<Left>; i++)
             state.join(some[i]);
-    }
+        first += AT_ONCE<Left> * p.lanes;
+    } while (first < lines);
     if (p.is_along_lines)
-        join_side_by_side(state, lane, p.lanes);
+        join_side_by_side(shared, state, lane, p.lanes);
     else
-        join_apart(state, lane, p.lanes, results);
+        join_apart(shared, state, lane, p.lanes, results);
     long long line = p.of_line ? at / p.of_line : 0;
     if (lane == 0 && group < p.groups)
         store_reduction<S, Type, Negates, Accumulates, Is_scaled, Has_amax>(
             p, group * p.out_stride + line * p.out_line + (at - line * p.of_line) * p.out_step, state);
 }
 
+#ifdef GEMMEPI_LEFT
+template <int Reduction> using Given = Left_of<GEMMEPI_T, Reduction>;
+#else
+template <int Reduction> using Given = State_of<GEMMEPI_T, Reduction>;
+#endif
 #define FINISH(place, name, kind_, members, type, reduction_, accumulates)                                                  \
     if (blockIdx.x >= params.reductions[place].first_block &&                                                               \
         blockIdx.x - params.reductions[place].first_block < params.reductions[place].blocks)                                \
-        finish_reduction<State_of<GEMMEPI_T, reduction::reduction_>, type, is_of_negatives(reduction::reduction_), accumulates != 0, \
-                         (GEMMEPI_SCALED >> place & 1) != 0, (GEMMEPI_AMAX >> place & 1) != 0>(params.reductions[place]);
+        finish_reduction<State_of<GEMMEPI_T, reduction::reduction_>, Given<reduction::reduction_>, type, is_of_negatives(reduction::reduction_), accumulates != 0, \
+                         (GEMMEPI_SCALED >> place & 1) != 0, (GEMMEPI_AMAX >> place & 1) != 0>(params.reductions[place], shared);
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params) {
-    after_launches_before();
+    __shared__ __align__(STATE) char shared[THREADS * STATE];
     FORMULA_OUTPUTS(FINISH)
 }

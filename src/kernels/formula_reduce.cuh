@@ -74,11 +74,25 @@ template <class Joined, class A, int N> __device__ inline A of_pairs(const A (&x
     return left[0];
 }
 
+// Of so few numbers that A is enough.
+template <class A> struct Sum_of_few {
+    A at;
+    __device__ static Sum_of_few empty() {
+        return {0};
+    }
+    __device__ void join(const Sum_of_few &other) {
+        at += other.at;
+    }
+};
+
 // Sums of a run are pairs' sums in A, all others are in F64.
 template <class A> struct Sum {
     double at;
     __device__ static Sum empty() {
         return {0};
+    }
+    __device__ void join(const Sum_of_few<A> &other) {
+        at += (double)other.at;
     }
     __device__ void join(const Sum &other) {
         at += other.at;
@@ -205,3 +219,12 @@ template <class A, int Reduction> __device__ auto empty_state() {
         return Max<A>();
 }
 template <class A, int Reduction> using State_of = decltype(empty_state<A, Reduction>());
+
+// What the epilogue of a product leaves of a box's columns, or of a tile's rows: sums are of few.
+template <class A, int Reduction> __device__ auto empty_left() {
+    if constexpr (SAME<State_of<A, Reduction>, Sum<A>>)
+        return Sum_of_few<A>();
+    else
+        return State_of<A, Reduction>();
+}
+template <class A, int Reduction> using Left_of = decltype(empty_left<A, Reduction>());

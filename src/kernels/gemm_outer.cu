@@ -153,7 +153,7 @@ __device__ inline void add_others(const gpi__plain_params &params, const In (&ro
 
 // bias_grad of one operand, whose sums stand where those of results would. Exact numbers, added up in F64.
 __device__ inline void store_sum(const gpi__epilogue_params &p, long long at, double sum) {
-    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.partials + at;
+    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + at;
     if (GEMMEPI_SUMS_ADD)
         sum += to_acc<double>(*to);
     *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
@@ -213,11 +213,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemmepi_outer(GEMMEPI_P
         store_sum_of_row(p, row, of_a);
     if (GEMMEPI_SUMS == 2 && line == 0 && y == 0)
         store_sums_of_columns(p, column, columns_left, of_b);
-    if constexpr (HAS_BGRAD) {
-#pragma unroll
-        for (int i = 0; i < HALVES * RUN; i++)
-            v[i / RUN][i % RUN] = valid > 0 ? v[i / RUN][i % RUN] : Acc(0);
-        store_partials<THREADS>(p, line, column, columns_left, x, y, WIDTH, v);
-    }
+    if constexpr (ADDS_COLUMNS)
+        store_sums_of_threads<THREADS>(p, PLACES_OF(params), {x, y, WIDTH, line, column, columns_left}, state.of_columns.lines());
     end_epilogue(p, state);
 }

@@ -498,7 +498,7 @@ __device__ inline void finish_tile(const gpi__plain_params &params, const Block_
     int valid = existing(columns - x * RUN);
     long long first = tile_column + x * RUN;
     Epilogue_state state = begin_epilogue(p, PLACES_OF(params), tile.item, first, valid);
-    Acc column_sums[HALVES_OUT][RUN] = {};
+    Column_sums<false> column_sums;
 #pragma unroll 1
     for (int r = y; r < tile.rows && valid > 0; r += height) {
         Acc v[HALVES][RUN];
@@ -510,13 +510,11 @@ __device__ inline void finish_tile(const gpi__plain_params &params, const Block_
             v[i / RUN][i % RUN] = results[r * RESULT_PITCH + i / RUN * TILE_COLUMNS + x * RUN + i % RUN];
         epilogue(p, state, load_columns(p, tile.item, first, valid), saved, tile.item, row_of_result, first, valid, v);
         store_result(p, state, tile.item, row_of_result, first, valid, v);
-        if (HAS_BGRAD)
-#pragma unroll
-            for (int i = 0; i < RUN; i++)
-                column_sums[0][i] = sum(column_sums[0][i], v[0][i]);
+        if constexpr (ADDS_COLUMNS)
+            column_sums.add(state, true);
     }
-    if (HAS_BGRAD)
-        store_partials<THREADS>(p, tile.part, first, valid, x, y, width, column_sums);
+    if constexpr (ADDS_COLUMNS)
+        store_sums_of_threads<THREADS>(p, PLACES_OF(params), {(u32)x, (u32)y, width, tile.part, first, valid}, column_sums.of_lane);
     end_epilogue(p, state);
 }
 

@@ -407,8 +407,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
         epilogue(p, state, of, saved, item, own_row, first, valid, v);
         store_result(p, state, item, own_row, first, valid, v);
     }
-    if constexpr (HAS_BGRAD)
-        store_partials<THREADS>(p, line, first, valid, x, y, WIDTH, v);
+    if constexpr (ADDS_COLUMNS)
+        store_sums_of_threads<THREADS>(p, PLACES_OF(params), {(u32)x, (u32)y, WIDTH, line, first, valid}, state.of_columns.lines());
     end_epilogue(p, state);
     first_has_read();
 }

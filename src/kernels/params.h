@@ -25,14 +25,14 @@ typedef struct gpi__epilogue_params {
     gpi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual; /* FINDS: scale_d is written */
     gpi__kernel_scale row_factor;
     void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
-    void *partials;          /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
+    void *sums;              /* gemm_outer.cu: bias_grad, of an operand */
     const double *device_alpha, *device_beta;
     double alpha, beta;               /* where no device_alpha, device_beta is given */
 } gpi__epilogue_params;
 
 /* An operand of a formula, in elements. Of a NUMBER there is the number alone. */
 typedef struct gpi__formula_place {
-    void *data; /* of a reduction: where tiles leave its states */
+    void *data; /* of a reduction: where tiles leave its states, of columns and of all [batch][row_tiles] lines */
     long long ld, stride;
     long long row_period, column_period; /* 0: none; of what is BLOCKED a block's rows and columns, 0: one */
     const float *scale;

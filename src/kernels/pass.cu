@@ -1,6 +1,6 @@
 // One pass over a finished product, behind the launch or launches that leave it. A thread takes the same eight columns of
 // row_steps rows: side by side, or in stretches where lines begin anywhere, so that what a warp asks for at a time is side by side.
-// With BGRAD a block also leaves the sums of its columns, for reduce.cu to finish.
+// A block also leaves the sums of its columns, where these are asked for, for formula_reduce.cu to finish.
 #define GEMMEPI_BRINGS 1
 #include "epilogue.cuh"
 
@@ -21,7 +21,7 @@ constexpr int BLOCKS = GEMMEPI_BLOCKS < 2 ? 1 : 2; // some take a register more 
 // a row is two runs of the product, or three of F32 in stretches, a gate's two that are saved among them, whose registers hold as much.
 constexpr int AT_ONCE = sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : 2;
 constexpr bool AHEAD = HALVES_IN == 1 && !(GATED && IN_STRETCHES && sizeof(GEMMEPI_AUX_TYPE) == 4);
-constexpr bool KEEPS_BIAS = !GATED && !HAS_BGRAD; // from row to row
+constexpr bool KEEPS_BIAS = !GATED && !ADDS_COLUMNS; // from row to row
 
 // A thread's rows: `count` of them, blockDim.y apart.
 struct Rows {
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
     Rows rows = {item, row, column, valid ? most : 0, whole ? RUN : valid};
     after_launches_before();
     Epilogue_state state = begin_epilogue(p, PLACES_OF(params), item, column, valid);
-    Acc sums[HALVES_OUT][RUN] = {};
+    Column_sums<false> sums;
     Of_columns of;
     if (KEEPS_BIAS)
         of = load_columns(p, item, column, valid);
@@ -117,13 +117,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
                 store_found_result(p, state, item, at, column, run, v);
             else
                 store_result(p, state, item, at, column, run, v);
-            if (HAS_BGRAD && (!FINDS || exists))
-#pragma unroll
-                for (int i = 0; i < HALVES_OUT * RUN; i++)
-                    sums[i / RUN][i % RUN] = sum(sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);
+            if constexpr (ADDS_COLUMNS)
+                sums.add(state, exists);
         }
     }
-    if (HAS_BGRAD)
-        store_partials<THREADS>(p, part, column, valid, threadIdx.x, threadIdx.y, blockDim.x, sums);
+    if constexpr (ADDS_COLUMNS)
+        store_sums_of_threads<THREADS>(p, PLACES_OF(params), {threadIdx.x, threadIdx.y, blockDim.x, part, column, valid}, sums.of_lane);
     end_epilogue(p, state);
 }

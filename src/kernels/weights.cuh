@@ -384,7 +384,7 @@ __device__ inline void finish(const gpi__plain_params &params, const Place_of_ti
     int valid = p.n - first < RUN ? (p.n > first ? (int)(p.n - first) : 0) : RUN;
     Epilogue_state state = begin_epilogue(p, PLACES_OF(params), at.item, first, valid);
     Of_columns of = load_columns(p, at.item, first, valid);
-    Acc column_sums[HALVES_OUT][RUN] = {};
+    Column_sums<false> column_sums;
 #pragma unroll 1
     for (int y_row = y; y_row < rows && valid > 0; y_row += HEIGHT) {
         long long row = at.row() + y_row;
@@ -394,14 +394,13 @@ __device__ inline void finish(const gpi__plain_params &params, const Place_of_ti
         take_run(results, y_row, own_column, v);
         epilogue(p, state, of, saved, at.item, row, first, valid, v);
         store_result(p, state, at.item, row, first, valid, v);
-        if (HAS_BGRAD)
-#pragma unroll
-            for (int i = 0; i < HALVES_OUT * RUN; i++)
-                column_sums[i / RUN][i % RUN] = sum(column_sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);
+        if constexpr (ADDS_COLUMNS)
+            column_sums.add(state, true);
     }
     others_have_read();
-    if constexpr (HAS_BGRAD)
-        store_partials<THREADS>(p, at.item * p.row_tiles + at.row_tile, first, valid, x, y, WIDTH, column_sums);
+    if constexpr (ADDS_COLUMNS)
+        store_sums_of_threads<THREADS>(p, PLACES_OF(params), {(u32)x, (u32)y, WIDTH, at.item * p.row_tiles + at.row_tile, first, valid},
+                                       column_sums.of_lane);
     end_epilogue(p, state);
 }
 

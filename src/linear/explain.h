@@ -15,8 +15,7 @@ static int gpi__step_launches(const gpi__step *step) {
     case GPI__STEP_COPY:
         return gpi__elementwise_launches(step->copy);
     default:
-        return (step->pass.launch.function != NULL) + (step->sums.first.function != NULL) +
-               (step->sums.second.function != NULL);
+        return (step->pass.launch.function != NULL) + gpi__sums_launches(&step->sums);
     }
 }
 
@@ -69,7 +68,7 @@ static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_deta
     snprintf(details->kernel, sizeof details->kernel, "%s",
              layer->base.context->is_host             ? "gpi__host_product"
              : layer->steps[i].kind == GPI__STEP_PASS ? layer->steps[i].pass.launch.name
-                                                      : layer->steps[i].sums.first.name);
+                                                      : gpi__name_of_sums(&layer->steps[i].sums));
 }
 
 static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *details) {

@@ -106,7 +106,6 @@ static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const 
                                            const gpi__layer_run *run, gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
     gpi__arguments arguments;
-    char *between = gpi__past(run->workspace, step->pass.partial_bytes);
     gpi__point_step(step, &step->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
     if (layer->base.context->is_host && step->kind == GPI__STEP_PASS) {
@@ -122,10 +121,10 @@ static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const 
     }
 #endif
     if (step->kind == GPI__STEP_PASS)
-        status = gpi__run_pass(layer->base.context, &step->pass, &arguments, run->sources[step->given_source],
-                               run->workspace, stream);
+        status = gpi__run_pass(layer->base.context, &step->pass, &step->sums, &arguments,
+                               run->sources[step->given_source], run->workspace, stream);
     if (!status)
-        status = gpi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, between, stream);
+        status = gpi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, stream);
     return status;
 }
 

@@ -158,11 +158,11 @@ static gemmepi_status gpi__build_kernels(gpi__linear_plan *layer, gpi__step *ste
     gpi__lock(&context->build_lock);
     if (step->kind == GPI__STEP_PASS)
         status = gpi__build_pass(context, &step->problem, &step->given, 1, 1, &step->pass);
-    if (!status && gpi__has(&step->problem, GPI__ANY_BGRAD))
+    if (!status)
         status = gpi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);
     gpi__unlock(&context->build_lock);
     gpi__leave_relaxed(context, &entry);
-    step->workspace_size = gpi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
+    step->workspace_size = step->sums.bytes;
     return status;
 }
 

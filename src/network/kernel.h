@@ -4,7 +4,7 @@
 #define GEMMEPI_NETWORK_KERNEL_H
 
 #include "../formula/emit.h"
-#include "../product/parts/bias_grad.h"
+#include "../product/parts/sums.h"
 #include "task.h"
 
 #define GPI__WIDEST_IN_KERNEL    128

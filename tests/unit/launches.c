@@ -446,14 +446,16 @@ static void passes_cut_runs_where_lines_begin_anywhere(void) {
 /* >>sums */
 
 /* The kernel leaves a line of sums for each warpgroup's rows of a tile in workspace, 128 of one in turns, 64 of one that they share, and of
-   both halves of a gate's gradient; one launch adds them up, or two where a column has more than 512 of them. */
+   both halves of a gate's gradient; one launch adds them up, of more threads where a column has more than 256 of them. */
 static void a_fused_gradient_leaves_its_sums(void) {
     static const struct {
         int64_t m, n;
-        int batch, shared, gated, launches;
-    } cases[] = {{2048, 1024, 1, 1, 0, 2}, {2000, 1024, 3, 0, 0, 2},     {2048, 1024, 3, 1, 0, 2},
-                 {4096, 4096, 1, 1, 0, 2}, {128 * 512, 128, 1, 1, 0, 2}, {128 * 513, 128, 1, 1, 0, 3},
-                 {2048, 1024, 1, 1, 1, 2}};
+        int batch, shared, gated;
+        const char *threads;
+    } cases[] = {{2048, 1024, 1, 1, 0, "THREADS 256"},     {2000, 1024, 3, 0, 0, "THREADS 256"},
+                 {2048, 1024, 3, 1, 0, "THREADS 256"},     {4096, 4096, 1, 1, 0, "THREADS 256"},
+                 {128 * 256, 128, 1, 1, 0, "THREADS 256"}, {128 * 513, 128, 1, 1, 0, "THREADS 1024"},
+                 {2048, 1024, 1, 1, 1, "THREADS 256"}};
     int i;
     for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         planned p = planned_begin(0, 0);
@@ -474,17 +476,17 @@ static void a_fused_gradient_leaves_its_sums(void) {
             int64_t rows = explain_has(p.plan, "in turns") ? 128 : 64, tiles = (cases[i].m + rows - 1) / rows;
             size_t lines =
                 (size_t)(tiles * cases[i].n * cases[i].batch * (1 + cases[i].gated)) * sizeof(float);
-            CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && p.details.launches == cases[i].launches,
+            CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && p.details.launches == 2,
                   "%d: route %d, %d launches", i, (int)p.details.route, p.details.launches);
-            CHECK(cases[i].launches == 2 ? p.details.workspace_size == lines
-                                         : p.details.workspace_size > lines,
-                  "%d: %lu bytes", i, (unsigned long)p.details.workspace_size);
-            CHECK(explain_has(p.plan, "more launch"), "%d: explain does not tell", i);
+            CHECK(p.details.workspace_size == lines, "%d: %lu bytes", i,
+                  (unsigned long)p.details.workspace_size);
+            CHECK(explain_has(p.plan, "reductions in a fixed order"), "%d: explain does not tell", i);
+            CHECK(strstr(gpu.last_source, cases[i].threads), "%d: other than %s", i, cases[i].threads);
             planned_run(&p);
             CHECK(last->epilogue.row_tiles == (unsigned)tiles, "%d: %u lines", i, last->epilogue.row_tiles);
         }
-        CHECK(gpu.launches == cases[i].launches && gpu.overlapping == gpu.launches,
-              "%d: %ld of %ld launches overlap", i, gpu.overlapping, gpu.launches);
+        CHECK(gpu.launches == 2 && gpu.overlapping == gpu.launches, "%d: %ld of %ld launches overlap", i,
+              gpu.overlapping, gpu.launches);
         planned_end(&p);
     }
 }

@@ -51,7 +51,7 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
         Of_columns of[BOX_GROUPS];
-        Column_sums<(!HAS_BGRAD || ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers
+        Column_sums<(GEMMEPI_FORMULA_ROLLS || ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers
         int box_column = column + box * GROUP, box_left = (int)p.n - box_column;
         int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;
 #pragma unroll
@@ -76,7 +76,7 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
                     epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);
                     store_result(p, state, item, at, first + g * GROUP, valid, v);
                     if constexpr (ADDS_COLUMNS)
-                        column_sums[g].add(v, state, exists);
+                        column_sums[g].add(state, exists);
                 }
                 if (ADDS_COLUMNS)
                     column_sums[g].end_rows();

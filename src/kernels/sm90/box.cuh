@@ -126,7 +126,7 @@ __device__ inline void finish_runs(const gpi__sm90_params &params, const Finishe
             Acc results[HALVES][RUN];
             finish_run(params, finisher, box, at, results);
             if constexpr (ADDS_COLUMNS)
-                column_sums[g].add(results, finisher.state, at.row < (int)params.epilogue.m);
+                column_sums[g].add(finisher.state, at.row < (int)params.epilogue.m);
             if (FINDS)
                 memcpy(found.runs[FINDS ? (box.group + g) % VECTOR_GROUPS : 0][half], results[0], sizeof results[0]);
         }

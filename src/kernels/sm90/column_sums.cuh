@@ -1,4 +1,4 @@
-// Sums of columns (BGRAD's, or a formula's) over a warpgroup's rows of a tile, into one line for these in memory.
+// Sums of columns over a warpgroup's rows of a tile, into one line for these in memory.
 //
 // Warps leave theirs in a slot, a unit of columns at a time; a warp that has nothing to load adds up those of four and stores them.
 #pragma once
@@ -7,7 +7,7 @@
 
 // Of a box. Few registers are left by an exact activation, by alpha and C beside all of a box's aux, where a gate is computed
 // anew, by a formula, and where the warpgroups share a tile.
-typedef Column_sums<(!HAS_BGRAD || GEMMEPI_EXACT || !PING_PONG || (GATED ? UPSTREAM && GEMMEPI_UNIT_ALPHA : !GEMMEPI_UNIT_ALPHA))> Box_sums[BOX_GROUPS];
+typedef Column_sums<(GEMMEPI_FORMULA_ROLLS || GEMMEPI_EXACT || !PING_PONG || (GATED ? UPSTREAM && GEMMEPI_UNIT_ALPHA : !GEMMEPI_UNIT_ALPHA))> Box_sums[BOX_GROUPS];
 
 // A warp's sums of a tile's columns from `first_group` on, a box, once there is room for them.
 __device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u32 thread, int first_group, const Box_sums &sums) {
@@ -49,7 +49,7 @@ __device__ inline void add_slot(const gpi__sm90_params &p, const Shared &shared,
             sums[line] = join_in_line(line, join_in_line(line, of_warps[0], of_warps[1]), join_in_line(line, of_warps[2], of_warps[3]));
         }
         if (exists)
-            store_column_sums(p.epilogue, PLACES_OF(p), rows, tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + i) * GROUP, sums);
+            store_sums_of_lanes(p.epilogue, PLACES_OF(p), rows, tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + i) * GROUP, sums);
     }
 }
 

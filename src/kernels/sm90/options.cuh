@@ -120,13 +120,14 @@ constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI
 // ELU and gates made anew behind a bias; beside sums of columns for a factor of rows, and for gradients in tiles of 192 columns where k is
 // A's outer axis and B's inner one; for an exact activation whose results of 32 bits are
 // copied in words, and SIGMOID's in any case.
-constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_IN_FACTOR >= 0 ||
+constexpr bool ROLLS = GEMMEPI_FORMULA_ROLLS ||
+                       (ADDS_COLUMNS ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_IN_FACTOR >= 0 ||
                                        (ACTIVATION == ELU && COMPILER >= 1300) ||
                                        (BACKWARD && !LOADS_MASK && TILE_N == 192 && !A_ROWS && B_ROWS)
-                                 : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && (ACTIVATION == ELU || (GATED && UPSTREAM))) ||
+                                 : (HAS_BIAS && (ACTIVATION == ELU || (GATED && UPSTREAM))) ||
                                        BOX_GROUPS == 1 && ((GATED && BACKWARD) || (GROUPED && WRITES_AUX) ||
                                                        (COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
-                                                       (GEMMEPI_EXACT && (GEMMEPI_COPIED || ACTIVATION == SIGMOID)));
+                                                       (GEMMEPI_EXACT && (GEMMEPI_COPIED || ACTIVATION == SIGMOID))));
 // One copy for all strips, too, where sums lie box by box.
 constexpr bool ROLLS_STRIPS = GEMMEPI_FORMULA_ROLLS > 1 && PARTS == 1 && !FINDS && !ADDS_COLUMNS && (HALVES_IN == 1 || SIDE_BY_SIDE);
 static_assert(!FINDS || (TILE_COLUMNS % SCALE_STEPS == 0 && !ADDS_COLUMNS && HALVES_OUT == 1), "a tile has whole vectors, of one half");

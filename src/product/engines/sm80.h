@@ -396,7 +396,6 @@ static gemmepi_status gpi__lay_out_sm80(const gemmepi_context *context, const gp
     sm80->kernel.launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
     sm80->kernel.launch.threads_y = 1;
     sm80->kernel.launch.shared = gpi__sm80_asked(context, problem, sm80);
-    sm80->kernel.partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
 }
 
@@ -439,7 +438,6 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
     gpi__sm80_params params = sm80->params;
     gpi__arguments own;
-    char *partials = gpi__past(workspace, sm80->kernel.product_bytes);
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
@@ -448,8 +446,8 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
         gpi__point_block_scales(sm80->scales, &own, &params);
         arguments = &own;
     }
-    gpi__point_epilogue(arguments, sm80->kernel.unit_alpha, partials, &params.epilogue, params.places);
-    gpi__point_states(&sm80->kernel.reductions, partials, params.places);
+    gpi__point_epilogue(arguments, sm80->kernel.unit_alpha, &params.epilogue, params.places);
+    gpi__point_states(&sm80->kernel.sums, workspace, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];
     if (sm80->parts > 1)

@@ -212,7 +212,7 @@ static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gp
     return GEMMEPI_OK;
 }
 
-/* What is left of bias_grad when the kernel has run. */
+/* What is left of sums when the kernel has run. */
 static gemmepi_status gpi__finish_sums(gemmepi_context *context, const gpi__problem *problem,
                                        gpi__sm90 *sm90) {
     const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
@@ -235,18 +235,12 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
     gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.places);
     sm90->params.epilogue.row_tiles =
         (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
-    sm90->kernel.partial_bytes = gpi__line_bytes(problem, sm90->params.epilogue.row_tiles);
     status = gpi__lay_out_grid(context, problem, sm90);
     if (!status)
         status = gpi__make_maps(&context->driver, problem, sm90);
     if (!status)
         status = gpi__get_sm90_kernel(context, problem, sm90);
-    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
-        status = gpi__finish_sums(context, problem, sm90);
-    if (!status)
-        status = gpi__build_end_of_reductions(context, problem, sm90->params.epilogue.row_tiles,
-                                              &sm90->kernel.reductions);
-    return status;
+    return status ? status : gpi__finish_sums(context, problem, sm90);
 }
 
 /* >>running */
@@ -270,13 +264,12 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     if (status)
         return status;
     memcpy(params, &sm90->params, sizeof *params);
-    gpi__point_epilogue(arguments, sm90->kernel.unit_alpha, workspace, &params->epilogue, params->places);
-    gpi__point_states(&sm90->kernel.reductions, workspace, params->places);
+    gpi__point_epilogue(arguments, sm90->kernel.unit_alpha, &params->epilogue, params->places);
+    gpi__point_states(&sm90->kernel.sums, workspace, params->places);
     if (problem->grouping.groups)
         params->groups = arguments->groups;
     if (sm90->summed)
-        params->sums = sm90->kernel.sums.second.function ? gpi__past(workspace, sm90->kernel.partial_bytes)
-                                                         : pointers[GPI__BIAS_GRAD];
+        params->sums = sm90->kernel.sums.second.function ? (void *)workspace : pointers[GPI__BIAS_GRAD];
     for (i = 0; i < GPI__COUNT(gpi__sm90_maps) && !result; i++) {
         gpi__tensor_map *map = gpi__sm90_map(sm90, i, params);
         if (map)

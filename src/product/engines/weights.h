@@ -344,8 +344,8 @@ static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     int result = 0;
     memcpy(params, &weights->params, sizeof *params);
-    gpi__point_epilogue(arguments, weights->kernel.unit_alpha, workspace, &params->plain.epilogue,
-                        params->plain.places);
+    gpi__point_epilogue(arguments, weights->kernel.unit_alpha, &params->plain.epilogue, params->plain.places);
+    gpi__point_states(&weights->kernel.sums, workspace, params->plain.places);
     params->plain.a.data = arguments->pointers[GPI__A];
     params->plain.b.data = arguments->pointers[GPI__B];
     if (gpi__made_b(problem))

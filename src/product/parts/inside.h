@@ -119,7 +119,10 @@ static gpi__composition gpi__slots_of(const gpi__problem *problem) {
 /* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. They are
    those of a box of every kernel. */
 static int gpi__state_columns(const gpi__problem *problem) {
-    return problem->views[GPI__D].bits == 32 || problem->formula->placed.formula->has_halves ? 32 : 64;
+    return problem->views[GPI__D].bits == 32 ||
+                   (GPI__FORMULA(problem) && problem->formula->placed.formula->has_halves)
+               ? 32
+               : 64;
 }
 
 static int gpi__reduces_inside(const gpi__problem *problem) {
@@ -386,17 +389,15 @@ typedef struct gpi__inside {
     gpi__flags_formula of_flags;
 } gpi__inside;
 
-/* That of flags: BGRAD is of what D is, which kernels have without being told. */
+/* That of flags: of D, even where sums of it are all that is wanted. */
 static void gpi__look_inside_flags(const gpi__problem *problem, gpi__inside *inside) {
     gpi__formula *f = &inside->of_flags.formula;
     int s;
     gpi__formula_of_flags(problem, &inside->of_flags);
     inside->formula = f;
     f->is_short = !gpi__wants_exact(problem);
-    if (gpi__has(problem, GEMMEPI_BGRAD)) {
+    if (gpi__has(problem, GEMMEPI_BGRAD))
         gpi__assign_operand_of_flags(&inside->of_flags, GPI__RESULT, f->operands[GPI__IN_BIAS_GRAD].node);
-        f->operands[GPI__IN_BIAS_GRAD].used = 0;
-    }
     if (f->operands[GPI__IN_AUX].dtype == GPI__BIT_OF_MASK)
         f->operands[GPI__IN_AUX].dtype = (uint8_t)problem->accumulator; /* of numbers 0 and 1 */
     for (s = 0; s <= GPI__SLOTS; s++)
@@ -415,6 +416,17 @@ static void gpi__look_inside_formula(const gpi__problem *problem, gpi__inside *i
     }
 }
 
+/* The first reduction of columns or of all that is of D, or -1. */
+static int gpi__summed_result(const gpi__formula *f) {
+    int i;
+    for (i = 0; i < f->operand_count; i++)
+        if (f->operands[GPI__RESULT].used && gpi__adds_up_columns(&f->operands[i]) &&
+            f->operands[i].node == f->operands[GPI__RESULT].node &&
+            !gpi__reductions[f->operands[i].reduction].of_negatives)
+            return i;
+    return -1;
+}
+
 /* It points into itself. */
 static void gpi__look_inside(const gpi__problem *problem, gpi__inside *inside) {
     if (GPI__FORMULA(problem))
@@ -423,6 +435,7 @@ static void gpi__look_inside(const gpi__problem *problem, gpi__inside *inside) {
         gpi__look_inside_flags(problem, inside);
     inside->beside = gpi__beside_product(inside->formula, inside->slots[GPI__IN_BIAS], inside->written,
                                          !(problem->found_scale && inside->formula->has_halves));
+    inside->beside.summed = gpi__summed_result(inside->formula);
 }
 
 /* Of the caller's formula: the operands that have no slot, and what it takes of a kernel. */
@@ -432,7 +445,7 @@ static void gpi__append_formula_defines(gpi__text *text, const gpi__problem *pro
     int i;
     for (i = 0; i < f->operand_count; i++)
         scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
-    gpi__append(text, "#define GEMMEPI_HAS_PLACES 1\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
+    gpi__append(text, "#define GEMMEPI_OF_FLAGS 0\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
     gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
                 gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
     gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__has_reductions(f, GPI__ALONG_ROWS));
@@ -457,6 +470,8 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
     gpi__append(text,
                 "#define GEMMEPI_WRITTEN %d\n#define GEMMEPI_WRITES_VALUE %d\n#define GEMMEPI_ADDS_BIAS %d\n",
                 inside->written, inside->beside.written >= 0, inside->beside.added >= 0);
+    if (GPI__FORMULA(problem) || gpi__has(problem, GEMMEPI_BGRAD))
+        gpi__append(text, "#define GEMMEPI_HAS_PLACES 1\n");
     if (GPI__FORMULA(problem))
         gpi__append_formula_defines(text, problem);
 }
@@ -498,23 +513,25 @@ static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gp
 
 /* >>operands */
 
-static int64_t gpi__states_of_row(const gpi__problem *inside) {
-    return gpi__divide_up(gpi__half_columns(inside), gpi__state_columns(inside));
-}
-
-/* Of all of so many rows that are one line, which a kernel leaves for each 32 columns. */
-static int64_t gpi__states_of_line(const gpi__problem *inside) {
-    return gpi__divide_up(gpi__half_columns(inside), 32);
+/* The states that a kernel leaves of so many lines of some rows each: of all of a line one for each 32 columns. */
+static gpi__state_counts gpi__states_inside(const gpi__problem *problem, int64_t lines) {
+    gpi__state_counts states;
+    states.span = gpi__state_columns(problem);
+    states.of_row = gpi__divide_up(gpi__half_columns(problem), states.span);
+    states.lines = lines;
+    states.of_line = gpi__divide_up(gpi__half_columns(problem), 32);
+    return states;
 }
 
 /* Where a reduction's states are: from a row to the next, or from one line of some rows. */
 static void gpi__place_states(const gpi__problem *problem, const gpi__formula_operand *o,
                               gpi__formula_place *place) {
+    gpi__state_counts states = gpi__states_inside(problem, 0);
     if (!gpi__is_reduced(o))
         return;
-    place->ld = gpi__has_rows(o->kind)          ? gpi__states_of_row(problem)
+    place->ld = gpi__has_rows(o->kind)          ? states.of_row
                 : o->kind == GEMMEPI_PER_COLUMN ? gpi__half_columns(problem) * o->members
-                                                : gpi__states_of_line(problem);
+                                                : states.of_line;
     place->stride = gpi__times(problem->m, place->ld);
 }
 

@@ -3,8 +3,7 @@
 #define GEMMEPI_PRODUCT_PARTS_PASS_H
 
 #include "../../device/chip.h"
-#include "bias_grad.h"
-#include "inside.h"
+#include "sums.h"
 
 #define GPI__PASS_THREADS    256 /* pass.cu */
 #define GPI__PASS_MOST_STEPS 64  /* rows that a thread adds up in the accumulator's type */
@@ -36,10 +35,10 @@ static const size_t gpi__epilogue_scales[] = {/* of A to RESIDUAL */
                                               GPI__EPILOGUE_PLACE(scale_aux),
                                               GPI__EPILOGUE_PLACE(scale_residual)};
 
-/* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
+/* The bits of the epilogue that epilogue.cuh knows; sums are none of its. */
 #define GPI__KERNEL_EPILOGUE                                                                      \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
-     GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
+     GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
    and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
@@ -63,7 +62,7 @@ static const char *gpi__name_of_epilogue(const gpi__problem *problem, int named,
     const char *type = gpi__type_name(problem, GPI__D);
     if (strcmp(type, gpi__type(named)) != 0)
         gpi__append(&text, "_to_%s", type);
-    gpi__append_epilogue_words(&text, problem->epilogue & GPI__KERNEL_EPILOGUE);
+    gpi__append_epilogue_words(&text, problem->epilogue & (GPI__KERNEL_EPILOGUE | GEMMEPI_BGRAD));
     if (gpi__has_operand(problem, GPI__ROW_FACTOR))
         gpi__append(&text, "_row_factor");
     if (problem->found_scale)
@@ -193,11 +192,13 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
     params->n = gpi__half_columns(problem);
     if (GPI__FORMULA(problem))
         gpi__fill_places(problem, places);
+    else if (gpi__has(problem, GEMMEPI_BGRAD))
+        places[GPI__IN_BIAS_GRAD].ld = views[GPI__BIAS_GRAD].length;
 }
 
 /* Fills in the pointers and scalars of a run. */
-static void gpi__point_epilogue(const gpi__arguments *arguments, int unit_alpha, void *partials,
-                                gpi__epilogue_params *params, gpi__formula_place *places) {
+static void gpi__point_epilogue(const gpi__arguments *arguments, int unit_alpha, gpi__epilogue_params *params,
+                                gpi__formula_place *places) {
     void *const *pointers = arguments->pointers;
     size_t i;
     for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
@@ -209,7 +210,6 @@ static void gpi__point_epilogue(const gpi__arguments *arguments, int unit_alpha,
     params->row_factor.data = (const float *)pointers[GPI__ROW_FACTOR];
     params->amax_d = pointers[GPI__AMAX_D];
     params->amax_aux = pointers[GPI__AMAX_AUX];
-    params->partials = partials;
     params->alpha = unit_alpha ? 1 : arguments->alpha;
     params->beta = unit_alpha ? 0 : arguments->beta;
     params->uses_c = arguments->uses_c && !unit_alpha;
@@ -278,7 +278,6 @@ typedef struct gpi__pass {
     gpi__launch launch;
     int unit_alpha;          /* or the product has alpha, beta and C in it */
     gpi__pass_params params; /* all but pointers and scalars */
-    size_t partial_bytes;
 } gpi__pass;
 
 /* Blocks that a multiprocessor is to hold: fewer where a thread keeps more in registers. */
@@ -399,7 +398,6 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
     pass->params.product = gpi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
     pass->params.product.stride *= parts;
-    pass->partial_bytes = gpi__line_bytes(problem, pass->params.epilogue.row_tiles);
     /* the product has taken scales that change along k */
     gpi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
                                  scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
@@ -468,10 +466,11 @@ static double gpi__pass_microseconds(const gemmepi_context *context, const gpi__
 }
 
 static gemmepi_status gpi__run_pass(const gemmepi_context *context, const gpi__pass *pass,
-                                    const gpi__arguments *arguments, void *product, void *partials,
-                                    gemmepi_stream stream) {
+                                    const gpi__sums *sums, const gpi__arguments *arguments, void *product,
+                                    char *states, gemmepi_stream stream) {
     gpi__pass_params params = pass->params;
-    gpi__point_epilogue(arguments, pass->unit_alpha, partials, &params.epilogue, params.places);
+    gpi__point_epilogue(arguments, pass->unit_alpha, &params.epilogue, params.places);
+    gpi__point_states(sums, states, params.places);
     params.product.data = product;
     return gpi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }

@@ -1,10 +1,8 @@
-/* A kernel of our own for a product, with what is behind it: a pass over what it leaves in workspace, the sums of bias_grad, and the end of a
-   formula's reductions. */
+/* A kernel of our own for a product, with what is behind it: a pass over what it leaves in workspace, and sums. */
 #ifndef GEMMEPI_PRODUCT_PARTS_PRODUCT_KERNEL_H
 #define GEMMEPI_PRODUCT_PARTS_PRODUCT_KERNEL_H
 
 #include "pass.h"
-#include "reductions.h"
 
 typedef struct gpi__product_kernel {
     gpi__launch launch;
@@ -12,10 +10,8 @@ typedef struct gpi__product_kernel {
     int unit_alpha;
     size_t product_bytes; /* of the product, or of the sums of k's parts; 0: no pass is behind it */
     gpi__pass pass;
-    size_t partial_bytes; /* BGRAD: of the sums that the kernel, or the pass, leaves */
     gpi__sums sums;
-    int sums_operand;                  /* the kernel itself sums an operand for bias_grad */
-    gpi__end_of_reductions reductions; /* of a formula inside */
+    int sums_operand; /* the kernel itself sums an operand for bias_grad */
 } gpi__product_kernel;
 
 /* One that has a block for each tile, or several. */
@@ -46,7 +42,6 @@ static gemmepi_status gpi__fill_tiles(const gpi__problem *problem, int64_t tiles
     params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
     params->b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
     params->k = problem->k;
-    kernel->partial_bytes = gpi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
 }
 
@@ -62,12 +57,9 @@ static gemmepi_status gpi__lay_out_tiles(const gpi__problem *problem, int thread
 /* What is behind kernel and pass. */
 static gemmepi_status gpi__build_behind_kernel(gemmepi_context *context, const gpi__problem *problem,
                                                unsigned row_tiles, gpi__product_kernel *kernel) {
-    gemmepi_status status = GEMMEPI_OK;
     if (kernel->product_bytes)
         row_tiles = kernel->pass.params.epilogue.row_tiles;
-    if (gpi__has(problem, GPI__ANY_BGRAD) && !kernel->sums_operand)
-        status = gpi__build_sums(context, problem, row_tiles, &kernel->sums);
-    return status ? status : gpi__build_end_of_reductions(context, problem, row_tiles, &kernel->reductions);
+    return kernel->sums_operand ? GEMMEPI_OK : gpi__build_sums(context, problem, row_tiles, &kernel->sums);
 }
 
 /* The pass over such a product, or over so many parts of its sums. */
@@ -75,18 +67,14 @@ static gemmepi_status gpi__build_pass_behind(gemmepi_context *context, const gpi
                                              const gpi__view *product, int parts,
                                              gpi__product_kernel *kernel) {
     int64_t elements = gpi__offset(gpi__times(problem->batch, parts), product->batch_stride, 0);
-    gemmepi_status status;
     GPI__UNSUPPORTED_IF(elements < 0, "the product has more than 2^56 elements");
     kernel->product_bytes = gpi__bytes_for(elements, (size_t)(product->bits / 8));
-    status = gpi__build_pass(context, problem, product, parts, kernel->unit_alpha, &kernel->pass);
-    kernel->partial_bytes = kernel->pass.partial_bytes;
-    return status;
+    return gpi__build_pass(context, problem, product, parts, kernel->unit_alpha, &kernel->pass);
 }
 
-/* Product, lines of sums, what is between their launches, states. */
+/* Product, and what sums want. */
 static size_t gpi__kernel_workspace(const gpi__product_kernel *kernel) {
-    return gpi__round_up(kernel->product_bytes, 256) + gpi__round_up(kernel->partial_bytes, 256) +
-           kernel->sums.partial_bytes + kernel->reductions.bytes;
+    return gpi__round_up(kernel->product_bytes, 256) + kernel->sums.bytes;
 }
 
 /* >>running */
@@ -96,15 +84,11 @@ static gemmepi_status gpi__run_product_kernel(const gemmepi_context *context,
                                               const gpi__product_kernel *kernel, void *params,
                                               const gpi__arguments *arguments, char *workspace,
                                               gemmepi_stream stream) {
-    char *partials = gpi__past(workspace, kernel->product_bytes);
+    char *states = gpi__past(workspace, kernel->product_bytes);
     gemmepi_status status = gpi__launch_kernel(context, &kernel->launch, params, "the product", stream);
     if (!status && kernel->product_bytes)
-        status = gpi__run_pass(context, &kernel->pass, arguments, workspace, partials, stream);
-    if (!status)
-        status = gpi__run_sums(context, &kernel->sums, arguments, partials,
-                               gpi__past(partials, kernel->partial_bytes), stream);
-    return status ? status
-                  : gpi__run_end_of_reductions(context, &kernel->reductions, arguments, partials, stream);
+        status = gpi__run_pass(context, &kernel->pass, &kernel->sums, arguments, workspace, states, stream);
+    return status ? status : gpi__run_sums(context, &kernel->sums, arguments, states, stream);
 }
 
 static gemmepi_status gpi__run_tiles(const gemmepi_context *context, const gpi__problem *problem,
@@ -116,12 +100,12 @@ static gemmepi_status gpi__run_tiles(const gemmepi_context *context, const gpi__
     gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     if (problem->grouping.groups)
         params.groups = arguments->groups;
-    gpi__point_epilogue(arguments, tiles->kernel.unit_alpha || is_bare,
-                        gpi__past(workspace, tiles->kernel.product_bytes), &params.epilogue, params.places);
+    gpi__point_epilogue(arguments, tiles->kernel.unit_alpha || is_bare, &params.epilogue, params.places);
+    gpi__point_states(&tiles->kernel.sums, workspace, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];
     if (tiles->kernel.sums_operand)
-        params.epilogue.partials = arguments->pointers[GPI__BIAS_GRAD];
+        params.epilogue.sums = arguments->pointers[GPI__BIAS_GRAD];
     if (is_bare) {
         params.epilogue.d.data = workspace;
         params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
@@ -138,7 +122,7 @@ static void gpi__describe_product_kernel(const gpi__problem *problem, const gpi_
     details->tile_m = kernel->tile_m;
     details->tile_n = kernel->tile_n;
     details->launches = 1 + (kernel->pass.launch.function != NULL) + gpi__amax_count(problem) +
-                        gpi__sums_launches(&kernel->sums) + gpi__formula_launches(&kernel->reductions.pass);
+                        gpi__sums_launches(&kernel->sums);
 }
 
 /* before: what the pass does before the epilogue */
@@ -146,7 +130,6 @@ static void gpi__explain_behind_kernel(gpi__text *text, const gpi__product_kerne
                                        const char *before) {
     gpi__explain_pass(text, &kernel->pass.launch, before);
     gpi__explain_sums(text, &kernel->sums);
-    gpi__explain_formula_pass(text, &kernel->reductions.pass, "");
 }
 
 #endif

@@ -152,19 +152,18 @@ static gemmepi_status gpi__empty_build(gpi__matmul_plan *plan, const gpi__candid
     gpi__sums *sums = (gpi__sums *)plan->built;
     gemmepi_status status = gpi__build_sums(plan->base.context, &plan->problem, 0, sums);
     (void)candidate;
-    plan->workspace_size = gpi__round_up(sums->partial_bytes, 256);
+    plan->workspace_size = gpi__round_up(sums->bytes, 256);
     return status;
 }
 
 static gemmepi_status gpi__empty_run(const gpi__matmul_plan *plan, const gpi__arguments *arguments,
                                      char *workspace, gemmepi_stream stream) {
-    return gpi__run_sums(plan->base.context, (const gpi__sums *)plan->built, arguments, workspace, workspace,
-                         stream);
+    return gpi__run_sums(plan->base.context, (const gpi__sums *)plan->built, arguments, workspace, stream);
 }
 
 static void gpi__empty_describe(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
     const gpi__sums *sums = (const gpi__sums *)plan->built;
-    memcpy(details->kernel, sums->first.name, sizeof details->kernel);
+    memcpy(details->kernel, gpi__name_of_sums(sums), sizeof details->kernel);
     details->launches = gpi__sums_launches(sums);
 }
 

@@ -136,7 +136,7 @@ static gemmepi_status gpi__build_bare_or_converted(gemmepi_context *context, con
 
 /* The workspace divided, each part at a multiple of 256. */
 typedef struct gpi__split_places {
-    char *operands[2], *product, *pass_partials, *sum_partials, *lt;
+    char *operands[2], *product, *sums, *lt;
 } gpi__split_places;
 
 static gpi__split_places gpi__divide_workspace(const gpi__split *split, char *workspace) {
@@ -144,9 +144,8 @@ static gpi__split_places gpi__divide_workspace(const gpi__split *split, char *wo
     places.operands[0] = workspace;
     places.operands[1] = gpi__past(places.operands[0], split->converts[0].bytes);
     places.product = gpi__past(places.operands[1], split->converts[1].bytes);
-    places.pass_partials = gpi__past(places.product, split->product_bytes);
-    places.sum_partials = gpi__past(places.pass_partials, split->pass.partial_bytes);
-    places.lt = gpi__past(places.sum_partials, split->sums.partial_bytes);
+    places.sums = gpi__past(places.product, split->product_bytes);
+    places.lt = gpi__past(places.sums, split->sums.bytes);
     return places;
 }
 
@@ -178,14 +177,14 @@ static gemmepi_status gpi__split_build(gpi__matmul_plan *plan, const gpi__candid
         if (!status)
             status = gpi__build_pass(context, problem, &view, 1, split->product_adds_c, &split->pass);
     }
-    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
+    if (!status)
         status = gpi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
     split->candidate = NULL;
     plan->algorithm = split->product.algorithm;
-    plan->workspace_size =
-        gpi__round_up(split->converts[0].bytes, 256) + gpi__round_up(split->converts[1].bytes, 256) +
-        gpi__round_up(split->product_bytes, 256) + gpi__round_up(split->pass.partial_bytes, 256) +
-        gpi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
+    plan->workspace_size = gpi__round_up(split->converts[0].bytes, 256) +
+                           gpi__round_up(split->converts[1].bytes, 256) +
+                           gpi__round_up(split->product_bytes, 256) + gpi__round_up(split->sums.bytes, 256) +
+                           split->product.workspace_size;
     return status;
 }
 
@@ -227,11 +226,11 @@ static gemmepi_status gpi__split_run(const gpi__matmul_plan *plan, const gpi__ar
     if (!status && split->bare) {
         status = gpi__clear_amax(context, &plan->problem, arguments, stream);
         if (!status)
-            status = gpi__run_pass(context, &split->pass, arguments, product, places.pass_partials, stream);
+            status =
+                gpi__run_pass(context, &split->pass, &split->sums, arguments, product, places.sums, stream);
     }
     if (!status)
-        status = gpi__run_sums(context, &split->sums, arguments, places.pass_partials, places.sum_partials,
-                               stream);
+        status = gpi__run_sums(context, &split->sums, arguments, places.sums, stream);
     return status;
 }
 

@@ -1,10 +1,10 @@
-/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. And those of a network's blocks. */
-#ifndef GEMMEPI_PRODUCT_PARTS_BIAS_GRAD_H
-#define GEMMEPI_PRODUCT_PARTS_BIAS_GRAD_H
+/* What is behind a kernel with an epilogue: the end of its reductions, bias_grad's or a formula's, whose states the kernel leaves in workspace;
+   or the sums of an operand for bias_grad. And those of a network's blocks. */
+#ifndef GEMMEPI_PRODUCT_PARTS_SUMS_H
+#define GEMMEPI_PRODUCT_PARTS_SUMS_H
 
-#include "../../kernels/params.h"
-#include "../../problem/arguments.h"
-#include "../../device/launch.h"
+#include "inside.h"
+#include "../../elementwise/formula_launch.h"
 
 #define GPI__SUM_THREADS     128 /* reduce.cu: of a block that sums rows, */
 #define GPI__SUM_LEAST_LANES 4   /* of which so many share one */
@@ -13,14 +13,15 @@
 #define GPI__SUM_MANY_LANES  16 /* a multiprocessor has three such blocks, */
 #define GPI__SUM_MOST_LANES  32 /* or one */
 
-/* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
+/* A sum of an operand is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
    leaves them, or none. */
 typedef struct gpi__sums {
     gpi__launch first, second;
     gpi__reduce_params first_params, second_params;
-    int operand;          /* summed: A or B, or AUX for an epilogue's partial sums */
-    int is_grouped;       /* of each group's part of k */
-    size_t partial_bytes; /* between the two */
+    int operand;           /* A or B */
+    int is_grouped;        /* of each group's part of k */
+    gpi__formula_pass end; /* of an epilogue's reductions: its last launch alone */
+    size_t bytes;          /* of workspace: between the two, or of states */
 } gpi__sums;
 
 /* What one launch of reduce.cu adds up, and into what. */
@@ -90,7 +91,7 @@ static gemmepi_status gpi__build_sum_of_lines(gemmepi_context *context, const gp
     gpi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0, 0, 0, 0};
     GPI__UNSUPPORTED_IF(count < 0, "bias_grad has more than 2^56 partial sums");
     x.accumulate = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
-    sums->partial_bytes = gpi__bytes_for(count, sizeof(double));
+    sums->bytes = gpi__bytes_for(count, sizeof(double));
     second->x.ld = out->length;
     second->x.stride = stride;
     second->terms = second->part_terms = lines;
@@ -152,22 +153,14 @@ static void gpi__sum_operand(const gpi__problem *problem, gpi__addends *x, gpi__
     sums->first_params.terms = problem->k;
 }
 
-/* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
-static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__problem *problem,
-                                      int64_t row_tiles, gpi__sums *sums) {
+static gemmepi_status gpi__build_operand_sums(gemmepi_context *context, const gpi__problem *problem,
+                                              gpi__sums *sums) {
     gpi__reduce_params *params = &sums->first_params;
-    int shared = problem->views[GPI__BIAS_GRAD].batch_stride == 0;
-    int64_t results = shared ? 1 : problem->batch;
-    gpi__addends x = {0, results, problem->accumulator, 0, 0, 0, 0, 0, 0};
+    int64_t results = problem->views[GPI__BIAS_GRAD].batch_stride == 0 ? 1 : problem->batch;
+    gpi__addends x;
+    memset(&x, 0, sizeof x);
+    gpi__sum_operand(problem, &x, sums);
     params->results = problem->views[GPI__BIAS_GRAD].length;
-    if (gpi__has(problem, GEMMEPI_BGRAD)) {
-        sums->operand = GPI__AUX;
-        params->terms = gpi__times(row_tiles, shared ? problem->batch : 1);
-        params->x.ld = params->results;
-        params->x.stride = gpi__times(params->terms, params->results);
-    } else {
-        gpi__sum_operand(problem, &x, sums);
-    }
     params->parts = 1;
     params->part_terms = params->terms;
     if (!x.of_rows && !x.grouped)
@@ -175,13 +168,28 @@ static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__probl
     return gpi__build_sums_of(context, problem, x, results, sums);
 }
 
-/* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
-static size_t gpi__line_bytes(const gpi__problem *problem, unsigned row_tiles) {
-    if (!gpi__has(problem, GEMMEPI_BGRAD))
-        return 0;
-    return gpi__bytes_for(
-        gpi__times(gpi__times(problem->batch, row_tiles), problem->views[GPI__BIAS_GRAD].length),
-        gpi__dtype((gemmepi_dtype)problem->accumulator)->size);
+/* The end of reductions: states are joined in a fixed order. */
+static gemmepi_status gpi__build_end(gemmepi_context *context, const gpi__problem *problem, int64_t lines,
+                                     gpi__sums *sums) {
+    gpi__state_counts states = gpi__states_inside(problem, lines);
+    gpi__flags_formula of_flags;
+    gemmepi_status status;
+    if (!GPI__FORMULA(problem))
+        gpi__formula_of_flags(problem, &of_flags);
+    status = gpi__build_reductions(
+        context, GPI__FORMULA(problem) ? &problem->formula->placed : &of_flags.placed, &states, &sums->end);
+    sums->bytes = sums->end.state_bytes;
+    return status;
+}
+
+/* lines: of some rows each, that the epilogue leaves of an item. Nothing where nothing is to be summed. */
+static gemmepi_status gpi__build_sums(gemmepi_context *context, const gpi__problem *problem, int64_t lines,
+                                      gpi__sums *sums) {
+    if (gpi__summed_operand(problem) >= 0)
+        return gpi__build_operand_sums(context, problem, sums);
+    return gpi__has(problem, GEMMEPI_BGRAD) || gpi__leaves_states(problem)
+               ? gpi__build_end(context, problem, lines, sums)
+               : GEMMEPI_OK;
 }
 
 /* Returns what it takes to read an operand once more for its sums. */
@@ -200,45 +208,72 @@ static double gpi__sums_microseconds(const gpi__problem *problem) {
                                              : 0;
 }
 
-/* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
+/* Has the kernel leave its states in workspace. */
+static void gpi__point_states(const gpi__sums *sums, char *workspace, gpi__formula_place *places) {
+    int u;
+    for (u = 0; u < sums->end.used_count; u++)
+        places[sums->end.used[u]].data = gpi__states_of(&sums->end, workspace, sums->end.used[u]);
+}
+
+/* Operands of flags are the product's, one after another. */
+static gemmepi_status gpi__run_end(const gemmepi_context *context, const gpi__sums *sums,
+                                   const gpi__arguments *arguments, void *workspace, gemmepi_stream stream) {
+    gpi__formula_run run;
+    memset(&run, 0, sizeof run);
+    run.operands = &arguments->pointers[GPI__AUX];
+    if (arguments->inside) {
+        run.operands = arguments->operands;
+        run.scales = arguments->operand_scales;
+        run.amax = arguments->operand_amax;
+    }
+    run.states = workspace;
+    return gpi__run_formula_pass(context, &sums->end, &run, stream);
+}
+
+/* workspace: of sums->bytes */
 static gemmepi_status gpi__run_sums(const gemmepi_context *context, const gpi__sums *sums,
-                                    const gpi__arguments *arguments, void *left, void *between,
-                                    gemmepi_stream stream) {
+                                    const gpi__arguments *arguments, void *workspace, gemmepi_stream stream) {
     static const char what[] = "the sums of bias_grad";
     gpi__reduce_params params = sums->first_params;
     void *bias_grad = arguments->pointers[GPI__BIAS_GRAD];
     gemmepi_status status = GEMMEPI_OK;
-    params.x.data = left;
-    if (sums->operand != GPI__AUX) {
-        params.x.data = arguments->pointers[sums->operand];
-        params.scale.data = (const float *)arguments->pointers[GPI__SCALE_OF(sums->operand)];
-    }
+    if (sums->end.used_count)
+        return gpi__run_end(context, sums, arguments, workspace, stream);
+    params.x.data = arguments->pointers[sums->operand];
+    params.scale.data = (const float *)arguments->pointers[GPI__SCALE_OF(sums->operand)];
     if (sums->is_grouped) {
         params.groups = arguments->groups;
         if (sums->operand == GPI__B)
             params.groups.index_a = params.groups.index_b;
     }
-    params.out = sums->second.function ? between : bias_grad;
+    params.out = sums->second.function ? workspace : bias_grad;
     if (sums->first.function)
         status = gpi__launch_kernel(context, &sums->first, &params, what, stream);
     if (status || !sums->second.function)
         return status;
     params = sums->second_params;
-    params.x.data = between;
+    params.x.data = workspace;
     params.out = bias_grad;
     return gpi__launch_kernel(context, &sums->second, &params, what, stream);
 }
 
 static int gpi__sums_launches(const gpi__sums *sums) {
-    return (sums->first.function != NULL) + (sums->second.function != NULL);
+    return (sums->first.function != NULL) + (sums->second.function != NULL) +
+           gpi__formula_launches(&sums->end);
 }
 
 /* >>in words */
+
+/* Of the first launch. */
+static const char *gpi__name_of_sums(const gpi__sums *sums) {
+    return (sums->end.finish.function ? &sums->end.finish : &sums->first)->name;
+}
 
 static void gpi__explain_sums(gpi__text *text, const gpi__sums *sums) {
     if (sums->first.function)
         gpi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
                     sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
+    gpi__explain_formula_pass(text, &sums->end, "");
 }
 
 #endif
