@@ -5,8 +5,8 @@
    The family drawn is what 300 random problems run on each of seven chips, one kernel in ten without --all. FOLDER/NAME.ARCH.txt says what was
    compiled, and what its launches ask for; machine_code.py reads both.
 
-   A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame),
-   or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
+   A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame), or if
+   the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
    there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "drawn_kernels.h"
@@ -622,11 +622,14 @@ static void append_request(gpi__text *text, const request *made, const char *lay
     gpi__append(text, "_%s", layout);
 }
 
-/* Every tensor that the operation may have. */
+static int weight_is_number; /* lerp's, of what is added now: without w and dw */
+
+/* Every other tensor that the operation may have. */
 static void add_elementwise(gemmepi_operation operation, gemmepi_epilogue activation, gemmepi_dtype dtype,
                             const layout_row *layout) {
     const gpi__operation_row *row = gpi__operation((int)operation);
-    uint32_t all = row->needs | row->may;
+    uint32_t all =
+        weight_is_number ? row->needs | (row->may & (GPI__BIT_DA | GPI__BIT_DB)) : row->needs | row->may;
     char name[96], prologue[GPI__OPERATION_TEXT];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
@@ -641,7 +644,7 @@ static void add_elementwise(gemmepi_operation operation, gemmepi_epilogue activa
     made.desc.da = all & GPI__BIT_DA ? &made.outputs : NULL;
     made.desc.db = all & GPI__BIT_DB ? &made.outputs : NULL;
     made.desc.dw = all & GPI__BIT_DW ? &made.outputs : NULL;
-    append_request(&text, &made, layout->name);
+    append_request(&text, &made, weight_is_number ? "weight_is_number" : layout->name);
     finish_request(&made, name);
     memset(&loop, 0, sizeof loop);
     if (gpi__describe_loop(&made.task, made.task.used & GPI__OUTPUTS, &loop, &defines) != GEMMEPI_OK)
@@ -861,6 +864,9 @@ static void list_elementwise(void) {
                 add_elementwise(operations[i], activation, GEMMEPI_F64, &layouts[nth % GPI__COUNT(layouts)]);
         }
     for (d = 0; d < GPI__COUNT(floats); d++) {
+        weight_is_number = 1;
+        add_elementwise(d % 2 ? GEMMEPI_OP_LERP : GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &dense);
+        weight_is_number = 0;
         for (i = 0; i < GPI__COUNT(layouts); i++)
             add_elementwise(i % 2 ? GEMMEPI_OP_LERP : GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &layouts[i]);
         add_elementwise(GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &layouts[4]);
