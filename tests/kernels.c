@@ -2014,7 +2014,7 @@ static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     char name[80];
     size_t i;
-    int left;
+    int way;
     memset(&desc, 0, sizeof desc), memset(&source, 0, sizeof source);
     for (i = 0; i < GPI__COUNT(formula_operands); i++)
         if (strstr(row->text, formula_operands[i].name)) {
@@ -2042,10 +2042,11 @@ static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator
     if (finding.how)
         snprintf(name, sizeof name, "%s_found%d_%d", row->name, finding.how, finding.mode);
     add(&formula_pass, name, prologue);
-    for (left = 0; left < 2 && gpi__has_reductions(formula, GPI__OF_ANY_SORT); left++) {
+    for (way = 0; way < 3 && gpi__has_reductions(formula, GPI__OF_ANY_SORT); way++) {
         text = gpi__text_in(prologue, sizeof prologue);
-        gpi__formula_reduce_prologue(&text, &placed, left,
-                                     left ? GPI__REDUCE_MOST_THREADS : GPI__FORMULA_THREADS);
+        gpi__formula_reduce_prologue(&text, &placed, way == 1,
+                                     way && accumulator != GEMMEPI_F64 ? GPI__REDUCE_MOST_THREADS
+                                                                       : GPI__FORMULA_THREADS);
         add(&formula_reduce, name, prologue);
     }
     gpi__delete(&allocator, formula);

@@ -174,10 +174,11 @@ static void gpi__place_states_of_groups(const gpi__placed_formula *placed, int i
     place->ld = gpi__reduced_columns(placed, o) / place->column_period;
 }
 
-/* Of the launch that joins states: many where a column has more lines than a block of few loads at once. */
-static unsigned gpi__reduce_threads(const gpi__formula_pass *pass) {
+/* Of the launch that joins states: many where a column has more lines than a block of few loads at once; states of F64 take the registers of
+   so many. */
+static unsigned gpi__reduce_threads(const gpi__placed_formula *placed, const gpi__formula_pass *pass) {
     int i;
-    for (i = 0; i < GPI__RESULT; i++)
+    for (i = 0; i < GPI__RESULT && placed->formula->accumulator != GEMMEPI_F64; i++)
         if (pass->roles[i] == GPI__ROLE_REDUCTION && !pass->reduce_params.reductions[i].is_along_lines &&
             pass->reduce_params.reductions[i].lines > GPI__FORMULA_THREADS)
             return GPI__REDUCE_MOST_THREADS;
@@ -203,7 +204,7 @@ static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
         pass->state_offsets[i] = pass->state_bytes;
         pass->state_bytes += gpi__round_up(bytes, 256);
     }
-    pass->finish.threads_x = gpi__reduce_threads(pass);
+    pass->finish.threads_x = gpi__reduce_threads(placed, pass);
     for (i = 0; i < placed->formula->operand_count && !status; i++)
         if (pass->roles[i] == GPI__ROLE_REDUCTION)
             status =
