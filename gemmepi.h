@@ -11085,9 +11085,9 @@ static gemmepi_dtype gpi__default_dtype(int operand, gemmepi_dtype d) {
   return d == GEMMEPI_I8 && operand >= GPI__BIAS ? GEMMEPI_F32 : d;
 }
 
-/* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
+/* Converts a matrix in the caller's order. extents: of op(), so exchanged here where it is stored transposed. */
 static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, const gemmepi_matrix *matrix,
-  gemmepi_dtype default_dtype, int64_t rows, int64_t columns, gemmepi_order order) {
+  gemmepi_dtype default_dtype, const int64_t extents[2], gemmepi_order order) {
   gpi__view *view = &problem->views[operand];
   const char *name = gpi__operand_names[operand];
   int is_factor = operand == GPI__A || operand == GPI__B;
@@ -11098,8 +11098,8 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
     is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed", matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
   view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
   view->transposed = matrix->transposed;
-  view->lines = lines_are_rows ? rows : columns;
-  view->length = lines_are_rows ? columns : rows;
+  view->lines = extents[!lines_are_rows];
+  view->length = extents[lines_are_rows];
   view->ld = matrix->ld;
   view->batch_stride = matrix->batch_stride;
   if (operand == GPI__AUX && gpi__aux_is_mask(problem->epilogue)) {
@@ -11116,8 +11116,7 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
   if (!status)
     status = gpi__check_view(view, name, problem->batch);
   if (!status && !(operand == GPI__D && problem->flags & GEMMEPI_FIND_SCALE_D))
-    status = gpi__convert_scale(problem, operand, &matrix->scale, operand == GPI__B ? columns : rows,
-      operand == GPI__B ? rows : columns);
+    status = gpi__convert_scale(problem, operand, &matrix->scale, extents[operand == GPI__B], extents[operand != GPI__B]);
   return status;
 }
 
@@ -11184,6 +11183,7 @@ static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dt
 /* a, b and the kind of arithmetic */
 static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi_matmul_desc *desc) {
   gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, b = desc->b.dtype ? desc->b.dtype : a;
+  const int64_t of_a[2] = {desc->m, desc->k}, of_b[2] = {desc->k, desc->n};
   gemmepi_status status = gpi__check_factor_dtype("a", a);
   if (!status)
     status = gpi__check_factor_dtype("b", b);
@@ -11193,9 +11193,9 @@ static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi
   if (!status)
     status = gpi__convert_compute(problem, desc, a, b, gpi__dtype_of_d(desc));
   if (!status)
-    status = gpi__convert_matrix(problem, GPI__A, &desc->a, a, desc->m, desc->k, desc->order);
+    status = gpi__convert_matrix(problem, GPI__A, &desc->a, a, of_a, desc->order);
   if (!status)
-    status = gpi__convert_matrix(problem, GPI__B, &desc->b, b, desc->k, desc->n, desc->order);
+    status = gpi__convert_matrix(problem, GPI__B, &desc->b, b, of_b, desc->order);
   return status;
 }
 
@@ -11217,9 +11217,9 @@ static gemmepi_status gpi__check_integer_epilogue(const gpi__problem *problem) {
 /* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
 static gemmepi_status gpi__convert_beside(gpi__problem *problem, int operand, const gemmepi_matmul_desc *desc,
   const gemmepi_matrix *matrix, gemmepi_dtype default_dtype, int64_t along) {
-  int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
-  return gpi__convert_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
-    by_rows ? along : desc->n, desc->order);
+  int64_t extents[2] = {desc->m, desc->n};
+  extents[desc->order == GEMMEPI_ROW_MAJOR] = along;
+  return gpi__convert_matrix(problem, operand, matrix, default_dtype, extents, desc->order);
 }
 
 static gemmepi_status gpi__convert_epilogue(gpi__problem *problem, const gemmepi_matmul_desc *desc, int64_t along) {
@@ -11819,7 +11819,7 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
   stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
   if (problem->grouping.groups && i == GPI__B && !matrix.batch_stride && stride > 0) /* one after another */
     matrix.batch_stride = stride;
-  status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents[0], extents[1], desc->order);
+  status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents, desc->order);
   if (!status)
     status = gpi__check_packed(view, gpi__operand_names[i], "", matrix.ld, matrix.batch_stride);
   own->stored[i] = *view;
@@ -12124,6 +12124,7 @@ static void gpi__fold_column_major(gpi__problem *problem) {
 static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul_desc *desc, int is_as_d) {
   gemmepi_matrix c = desc->c;
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GPI__D].dtype;
+  const int64_t extents[2] = {desc->m, desc->n};
   int is_open = !c.ld && !c.batch_stride;
   if (is_open && is_as_d) {
     c.ld = problem->views[GPI__D].ld;
@@ -12131,8 +12132,8 @@ static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul
   } else if (is_open) {
     c.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
   }
-  return gpi__convert_matrix(problem, GPI__C, &c, desc->flags & GEMMEPI_ACCUMULATE ? d : gpi__default_dtype(GPI__C, d), desc->m,
-    desc->n, desc->order);
+  return gpi__convert_matrix(problem, GPI__C, &c, desc->flags & GEMMEPI_ACCUMULATE ? d : gpi__default_dtype(GPI__C, d), extents,
+    desc->order);
 }
 
 /* All but what says nothing about others. along: the extents along the bias of the product; result: and of D. */
@@ -18632,13 +18633,13 @@ static void gpi__write_bundle(const gpi__map_entry *const *entries, size_t count
 typedef struct gpi__target {
   char name[24]; /* "sm_90", "sm_90a", "compute_120" */
   int is_ptx;
-  int keeps_ptx; /* the image has PTX beside a cubin, too */
+  int keeps_ptx, reports; /* whether the image has PTX next to a cubin, and a report */
 } gpi__target;
 
 typedef struct gpi__image {
   char *data; /* cubin, or PTX with its final zero */
   size_t size;
-  char *ptx; /* with its final zero; NULL: not asked for */
+  char *ptx, *report; /* NULL: not asked for */
   int serialises_wgmma; /* ptxas says so (C7515 and its kin): each wgmma waits for the one before */
 } gpi__image;
 
@@ -18709,7 +18710,8 @@ static char *gpi__program_log(const gpi__nvrtc *nvrtc, const gemmepi_allocator *
 static void gpi__free_image(const gemmepi_allocator *allocator, gpi__image *image) {
   gpi__delete(allocator, image->data);
   gpi__delete(allocator, image->ptx);
-  image->data = image->ptx = NULL;
+  gpi__delete(allocator, image->report);
+  image->data = image->ptx = image->report = NULL;
 }
 
 /* NULL where there is none. */
@@ -18744,10 +18746,9 @@ static gemmepi_status gpi__load_image(const gpi__nvrtc *nvrtc, const gemmepi_all
  other ones than in the next. */
 #define GPI__AS_WRITTEN "#define GEMMEPI_INVARIANT 1\n"
 
-/* Compiles file (a name in gpi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
- report of registers and memory), are the caller's, from the allocator. */
+/* Compiles file (a name in gpi__sources) after prologue. The image is the caller's, also where it failed. */
 static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-  const char *file, const char *prologue, const gpi__target *target, gpi__image *image, char **log) {
+  const char *file, const char *prologue, const gpi__target *target, gpi__image *image) {
   const gpi__source *source = gpi__find_source(file);
   gpi__nvrtc_program program = NULL;
   gpi__headers headers;
@@ -18756,8 +18757,6 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
   const char *options[5];
   int count = 2, result;
   memset(image, 0, sizeof *image);
-  if (log)
-    *log = NULL;
   GPI__REFUSE_IF(!source, GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
   text = gpi__join_source(allocator, prologue, source);
   if (!text || !gpi__make_headers(allocator, &headers)) {
@@ -18769,9 +18768,10 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
   options[1] = "--std=c++17";
   if (strstr(prologue, GPI__AS_WRITTEN))
     options[count++] = "--fmad=false";
-  if (log && !target->is_ptx)
+  if (target->reports && !target->is_ptx)
     options[count++] = "--ptxas-options=-v";
-  if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
+  if (target->reports &&
+    nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
     options[count++] = "--no-cache";
   result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts, headers.names);
   if (!result)
@@ -18786,8 +18786,8 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
     status = gpi__load_image(nvrtc, allocator, program, target->is_ptx, image);
   if (!status && target->keeps_ptx && !target->is_ptx)
     image->ptx = gpi__load_ptx(nvrtc, allocator, program);
-  if (log)
-    *log = messages;
+  if (target->reports)
+    image->report = messages;
   else
     gpi__delete(allocator, messages);
   if (program)
@@ -19093,8 +19093,10 @@ static gemmepi_status gpi__compile_kernel(gemmepi_context *context, const gpi__c
   snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gpi__target_suffix(source->file, source->prologue));
   target.is_ptx = compiler->is_ptx;
   target.keeps_ptx = context->dump_path != NULL;
+  target.reports = 0;
   gpi__unlock(&context->build_lock);
-  status = gpi__compile(&context->nvrtc, &context->allocator, source->file, source->prologue, &target, &image, NULL);
+  status =
+    gpi__compile(&context->nvrtc, &context->allocator, source->file, source->prologue, &target, &image);
   if (!status && context->dump_path)
     gpi__dump_kernel(context, gpi__find_source(source->file), source->prologue, source->entry, &target, &image);
   gpi__lock(&context->build_lock);

@@ -2530,24 +2530,24 @@ static void compile_kernel(const gpi__nvrtc *nvrtc, int index, const char *folde
     const kernel *what = &kernels[index];
     gpi__target target;
     gpi__image image;
-    char *log = NULL, path[1024];
+    char path[1024];
     memset(result, 0, sizeof *result);
     memset(&target, 0, sizeof target);
     result->index = index;
     result->passed = 1;
     memcpy(target.name, what->target, sizeof what->target);
-    if (gpi__compile(nvrtc, &allocator, what->file, what->prologue, &target, &image, &log) != GEMMEPI_OK) {
+    target.reports = 1;
+    if (gpi__compile(nvrtc, &allocator, what->file, what->prologue, &target, &image) != GEMMEPI_OK) {
         complain(result, "%s", gemmepi_last_error());
     } else {
-        read_report(log ? log : "", result);
+        read_report(image.report ? image.report : "", result);
         snprintf(path, sizeof path, "%s/%s.%s.cubin", folder, what->name, what->target);
         if (image.size < 4 || memcmp(image.data, "\177ELF", 4) != 0)
             complain(result, "the cubin is no ELF file%s", "");
         else if (!write_file(path, &image) || !write_description(what, folder))
             complain(result, "cannot write %s", path);
-        gpi__delete(&allocator, image.data);
     }
-    gpi__delete(&allocator, log);
+    gpi__free_image(&allocator, &image);
 }
 
 /* >>all kernels: each of the jobs is a process, because NVRTC compiles one program at a time in one */

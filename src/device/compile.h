@@ -12,13 +12,13 @@
 typedef struct gpi__target {
     char name[24]; /* "sm_90", "sm_90a", "compute_120" */
     int is_ptx;
-    int keeps_ptx; /* the image has PTX beside a cubin, too */
+    int keeps_ptx, reports; /* whether the image has PTX next to a cubin, and a report */
 } gpi__target;
 
 typedef struct gpi__image {
     char *data; /* cubin, or PTX with its final zero */
     size_t size;
-    char *ptx;            /* with its final zero; NULL: not asked for */
+    char *ptx, *report;   /* NULL: not asked for */
     int serialises_wgmma; /* ptxas says so (C7515 and its kin): each wgmma waits for the one before */
 } gpi__image;
 
@@ -92,7 +92,8 @@ static char *gpi__program_log(const gpi__nvrtc *nvrtc, const gemmepi_allocator *
 static void gpi__free_image(const gemmepi_allocator *allocator, gpi__image *image) {
     gpi__delete(allocator, image->data);
     gpi__delete(allocator, image->ptx);
-    image->data = image->ptx = NULL;
+    gpi__delete(allocator, image->report);
+    image->data = image->ptx = image->report = NULL;
 }
 
 /* NULL where there is none. */
@@ -128,11 +129,10 @@ static gemmepi_status gpi__load_image(const gpi__nvrtc *nvrtc, const gemmepi_all
    other ones than in the next. */
 #define GPI__AS_WRITTEN "#define GEMMEPI_INVARIANT 1\n"
 
-/* Compiles file (a name in gpi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
-   report of registers and memory), are the caller's, from the allocator. */
+/* Compiles file (a name in gpi__sources) after prologue. The image is the caller's, also where it failed. */
 static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
                                    const char *file, const char *prologue, const gpi__target *target,
-                                   gpi__image *image, char **log) {
+                                   gpi__image *image) {
     const gpi__source *source = gpi__find_source(file);
     gpi__nvrtc_program program = NULL;
     gpi__headers headers;
@@ -141,8 +141,6 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
     const char *options[5];
     int count = 2, result;
     memset(image, 0, sizeof *image);
-    if (log)
-        *log = NULL;
     GPI__REFUSE_IF(!source, GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
     text = gpi__join_source(allocator, prologue, source);
     if (!text || !gpi__make_headers(allocator, &headers)) {
@@ -154,9 +152,10 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
     options[1] = "--std=c++17";
     if (strstr(prologue, GPI__AS_WRITTEN))
         options[count++] = "--fmad=false";
-    if (log && !target->is_ptx)
+    if (target->reports && !target->is_ptx)
         options[count++] = "--ptxas-options=-v";
-    if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
+    if (target->reports &&
+        nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
         options[count++] = "--no-cache";
     result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
                                    headers.names);
@@ -174,8 +173,8 @@ static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_alloca
         status = gpi__load_image(nvrtc, allocator, program, target->is_ptx, image);
     if (!status && target->keeps_ptx && !target->is_ptx)
         image->ptx = gpi__load_ptx(nvrtc, allocator, program);
-    if (log)
-        *log = messages;
+    if (target->reports)
+        image->report = messages;
     else
         gpi__delete(allocator, messages);
     if (program)

@@ -235,9 +235,10 @@ static gemmepi_status gpi__compile_kernel(gemmepi_context *context, const gpi__c
              gpi__target_suffix(source->file, source->prologue));
     target.is_ptx = compiler->is_ptx;
     target.keeps_ptx = context->dump_path != NULL;
+    target.reports = 0;
     gpi__unlock(&context->build_lock);
-    status = gpi__compile(&context->nvrtc, &context->allocator, source->file, source->prologue, &target,
-                          &image, NULL);
+    status =
+        gpi__compile(&context->nvrtc, &context->allocator, source->file, source->prologue, &target, &image);
     if (!status && context->dump_path)
         gpi__dump_kernel(context, gpi__find_source(source->file), source->prologue, source->entry, &target,
                          &image);

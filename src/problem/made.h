@@ -132,8 +132,7 @@ static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_m
     stride = gpi__offset(lines, matrix.ld ? matrix.ld : length, 0);
     if (problem->grouping.groups && i == GPI__B && !matrix.batch_stride && stride > 0) /* one after another */
         matrix.batch_stride = stride;
-    status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents[0], extents[1],
-                                 desc->order);
+    status = gpi__convert_matrix(problem, i, &matrix, gpi__stored_dtype(desc, i), extents, desc->order);
     if (!status)
         status = gpi__check_packed(view, gpi__operand_names[i], "", matrix.ld, matrix.batch_stride);
     own->stored[i] = *view;

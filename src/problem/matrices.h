@@ -52,9 +52,9 @@ static gemmepi_dtype gpi__default_dtype(int operand, gemmepi_dtype d) {
     return d == GEMMEPI_I8 && operand >= GPI__BIAS ? GEMMEPI_F32 : d;
 }
 
-/* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
+/* Converts a matrix in the caller's order. extents: of op(), so exchanged here where it is stored transposed. */
 static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, const gemmepi_matrix *matrix,
-                                          gemmepi_dtype default_dtype, int64_t rows, int64_t columns,
+                                          gemmepi_dtype default_dtype, const int64_t extents[2],
                                           gemmepi_order order) {
     gpi__view *view = &problem->views[operand];
     const char *name = gpi__operand_names[operand];
@@ -67,8 +67,8 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
                     matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
     view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
     view->transposed = matrix->transposed;
-    view->lines = lines_are_rows ? rows : columns;
-    view->length = lines_are_rows ? columns : rows;
+    view->lines = extents[!lines_are_rows];
+    view->length = extents[lines_are_rows];
     view->ld = matrix->ld;
     view->batch_stride = matrix->batch_stride;
     if (operand == GPI__AUX && gpi__aux_is_mask(problem->epilogue)) {
@@ -85,8 +85,8 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
     if (!status)
         status = gpi__check_view(view, name, problem->batch);
     if (!status && !(operand == GPI__D && problem->flags & GEMMEPI_FIND_SCALE_D))
-        status = gpi__convert_scale(problem, operand, &matrix->scale, operand == GPI__B ? columns : rows,
-                                    operand == GPI__B ? rows : columns);
+        status = gpi__convert_scale(problem, operand, &matrix->scale, extents[operand == GPI__B],
+                                    extents[operand != GPI__B]);
     return status;
 }
 
@@ -160,6 +160,7 @@ static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dt
 /* a, b and the kind of arithmetic */
 static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi_matmul_desc *desc) {
     gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, b = desc->b.dtype ? desc->b.dtype : a;
+    const int64_t of_a[2] = {desc->m, desc->k}, of_b[2] = {desc->k, desc->n};
     gemmepi_status status = gpi__check_factor_dtype("a", a);
     if (!status)
         status = gpi__check_factor_dtype("b", b);
@@ -170,9 +171,9 @@ static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi
     if (!status)
         status = gpi__convert_compute(problem, desc, a, b, gpi__dtype_of_d(desc));
     if (!status)
-        status = gpi__convert_matrix(problem, GPI__A, &desc->a, a, desc->m, desc->k, desc->order);
+        status = gpi__convert_matrix(problem, GPI__A, &desc->a, a, of_a, desc->order);
     if (!status)
-        status = gpi__convert_matrix(problem, GPI__B, &desc->b, b, desc->k, desc->n, desc->order);
+        status = gpi__convert_matrix(problem, GPI__B, &desc->b, b, of_b, desc->order);
     return status;
 }
 
@@ -197,9 +198,9 @@ static gemmepi_status gpi__check_integer_epilogue(const gpi__problem *problem) {
 static gemmepi_status gpi__convert_beside(gpi__problem *problem, int operand, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
                                           int64_t along) {
-    int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
-    return gpi__convert_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
-                               by_rows ? along : desc->n, desc->order);
+    int64_t extents[2] = {desc->m, desc->n};
+    extents[desc->order == GEMMEPI_ROW_MAJOR] = along;
+    return gpi__convert_matrix(problem, operand, matrix, default_dtype, extents, desc->order);
 }
 
 static gemmepi_status gpi__convert_epilogue(gpi__problem *problem, const gemmepi_matmul_desc *desc,

@@ -99,6 +99,7 @@ static void gpi__fold_column_major(gpi__problem *problem) {
 static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul_desc *desc, int is_as_d) {
     gemmepi_matrix c = desc->c;
     gemmepi_dtype d = (gemmepi_dtype)problem->views[GPI__D].dtype;
+    const int64_t extents[2] = {desc->m, desc->n};
     int is_open = !c.ld && !c.batch_stride;
     if (is_open && is_as_d) {
         c.ld = problem->views[GPI__D].ld;
@@ -107,8 +108,8 @@ static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul
         c.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     }
     return gpi__convert_matrix(problem, GPI__C, &c,
-                               desc->flags & GEMMEPI_ACCUMULATE ? d : gpi__default_dtype(GPI__C, d), desc->m,
-                               desc->n, desc->order);
+                               desc->flags & GEMMEPI_ACCUMULATE ? d : gpi__default_dtype(GPI__C, d), extents,
+                               desc->order);
 }
 
 /* All but what says nothing about others. along: the extents along the bias of the product; result: and of D. */

@@ -108,8 +108,8 @@ static void every_kernel_file_compiles_to_cubin_and_to_ptx(void) {
             gemmepi_status status;
             snprintf(target.name, sizeof target.name, "%s_90", is_ptx ? "compute" : "sm");
             target.is_ptx = is_ptx;
-            target.keeps_ptx = 0;
-            status = gpi__compile(&nvrtc, &allocator, files[i], "", &target, &image, NULL);
+            target.keeps_ptx = target.reports = 0;
+            status = gpi__compile(&nvrtc, &allocator, files[i], "", &target, &image);
             CHECK(status == GEMMEPI_OK, "%s: %s", files[i], gemmepi_last_error());
             if (status)
                 continue;
@@ -124,7 +124,7 @@ static void every_kernel_file_compiles_to_cubin_and_to_ptx(void) {
 static void a_dumped_source_compiles_by_itself_to_the_same_ptx(void) {
     static const char prologue[] = "#define gemmepi_pass gemmepi_renamed\n";
     gemmepi_allocator allocator = gpi__default_allocator();
-    gpi__target target = {"sm_90", 0, 1};
+    gpi__target target = {"sm_90", 0, 1, 0};
     const char *options[] = {"--gpu-architecture=sm_90", "--std=c++17"};
     gpi__image image;
     gpi__nvrtc nvrtc;
@@ -132,7 +132,7 @@ static void a_dumped_source_compiles_by_itself_to_the_same_ptx(void) {
     char *whole, *ptx = NULL;
     if (!open_nvrtc(&nvrtc))
         SKIP("there is no NVRTC on this machine");
-    CHECK(gpi__compile(&nvrtc, &allocator, "pass.cu", prologue, &target, &image, NULL) == GEMMEPI_OK, "%s",
+    CHECK(gpi__compile(&nvrtc, &allocator, "pass.cu", prologue, &target, &image) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
     CHECK(image.ptx && strstr(image.ptx, ".entry gemmepi_renamed("),
           "no PTX beside the cubin, or another name");
@@ -151,14 +151,13 @@ static void a_dumped_source_compiles_by_itself_to_the_same_ptx(void) {
 
 static void a_source_that_does_not_compile_gives_nvrtcs_words(void) {
     gemmepi_allocator allocator = gpi__default_allocator();
-    gpi__target target = {"sm_90", 0, 0};
+    gpi__target target = {"sm_90", 0, 0, 0};
     gpi__image image;
     gpi__nvrtc nvrtc;
     gemmepi_status status;
     if (!open_nvrtc(&nvrtc))
         SKIP("there is no NVRTC on this machine");
-    status =
-        gpi__compile(&nvrtc, &allocator, "reduce.cu", "#error wrong on purpose\n", &target, &image, NULL);
+    status = gpi__compile(&nvrtc, &allocator, "reduce.cu", "#error wrong on purpose\n", &target, &image);
     CHECK(status == GEMMEPI_COMPILE_ERROR, "%s", gemmepi_status_name(status));
     CHECK(strstr(gemmepi_last_error(), "wrong on purpose") != NULL, "%s", gemmepi_last_error());
     CHECK(image.data == NULL, "an image all the same");
@@ -192,7 +191,7 @@ static void errors_point_at_the_line_of_the_file_in_the_repository(void) {
                 {"transpose.cu", "gemmepi_transpose", "transpose.cu"},
                 {"pass.cu", "fast_reciprocal", "activation.cuh"}};
     gemmepi_allocator allocator = gpi__default_allocator();
-    gpi__target target = {"sm_90", 0, 0};
+    gpi__target target = {"sm_90", 0, 0, 0};
     gpi__image image;
     gpi__nvrtc nvrtc;
     size_t i;
@@ -207,7 +206,7 @@ static void errors_point_at_the_line_of_the_file_in_the_repository(void) {
             SKIP("the kernels' sources are not in src/kernels/ of the current folder");
         snprintf(prologue, sizeof prologue, "#define %s 7\n", rows[i].name);
         snprintf(expected, sizeof expected, "src/kernels/%s(%d): error", rows[i].in, line);
-        CHECK(gpi__compile(&nvrtc, &allocator, rows[i].file, prologue, &target, &image, NULL) ==
+        CHECK(gpi__compile(&nvrtc, &allocator, rows[i].file, prologue, &target, &image) ==
                   GEMMEPI_COMPILE_ERROR,
               "%s compiles", rows[i].file);
         CHECK(strstr(gemmepi_last_error(), expected), "no '%s' in: %.600s", expected, gemmepi_last_error());
