@@ -68,6 +68,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled_rows(GEMMEP
     for (int v = 0; v < VECTORS; v++) {
         int first = (v * GROUP + lane) * VECTOR;
         Acc values[VECTOR];
+        if (SAME<A, F16> && THREADS * VECTORS > 4096) // widened again: for what was widened before registers are too few
+#pragma unroll
+            for (u32 &word : words[v].at)
+                asm volatile("" : "+r"(word));
         words_to_acc(words[v], values);
 #pragma unroll
         for (int e = 0; e < VECTOR; e++)
