@@ -60,6 +60,7 @@ static unsigned draw_code(gemmepi_dtype dtype, int is_scale, int is_exact, rng *
     static const unsigned whole[4] = {0, 2, 4, 5};
     unsigned code = (unsigned)rng_below(r, 256);
     double x = rng_below(r, 7) - 3;
+    unsigned char bytes[8]; /* as many as the widest type that the oracle encodes has */
     if (dtype == GEMMEPI_E2M1) {
         code = is_exact ? whole[rng_below(r, 4)] | (code & 8) : code & 15;
         *value = (code & 8 ? -1 : 1) * e2m1[code & 7];
@@ -75,10 +76,9 @@ static unsigned draw_code(gemmepi_dtype dtype, int is_scale, int is_exact, rng *
                      : ldexp(1 + code % 8 / 8.0, (int)code / 32 - 6) * (code % 5 ? 1 : -1);
     else if (!is_exact)
         x = (code % 2 ? 1 : -1) * ldexp(1 + code % 16 / 16.0, (int)code / 32 - 4);
-    code = 0;
-    oracle_encode(dtype, &code, x);
-    *value = oracle_decode(dtype, &code);
-    return code;
+    oracle_encode(dtype, bytes, x);
+    *value = oracle_decode(dtype, bytes);
+    return bytes[0];
 }
 
 static void upload(lines *t, const char *bytes, size_t size) {
