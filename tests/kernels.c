@@ -2035,7 +2035,7 @@ static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator
     source.matrices[0].scale = d == GEMMEPI_E4M3 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_NONE;
     source.alignment = aligned ? 256 : (int64_t)gpi__dtype(d)->size;
     source.matrices[1].dtype = unit_alpha ? 0 : (int)d;
-    source.found = GEMMEPI_E4M3, source.found_mode = finding.mode;
+    source.found = finding.how ? GEMMEPI_E4M3 : 0, source.found_mode = finding.mode;
     gpi__formula_pass_prologue(&text, &placed, &source, finding.how);
     snprintf(name, sizeof name, "%s_%s%s%s%s", row->name, gpi__dtype(d)->name, unit_alpha ? "" : "_c",
              aligned ? "" : "_unaligned", strided ? "_strided" : "");

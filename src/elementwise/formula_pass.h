@@ -41,28 +41,14 @@ static void gpi__place_source(const gpi__placed_formula *placed, const gpi__form
     params->depth = placed->depth;
 }
 
-/* Threads along columns: a warp at most, but where there are few rows and nothing is reduced, so that none is idle. */
-static unsigned gpi__most_threads_along_columns(const gpi__placed_formula *placed) {
-    unsigned most = 32;
-    while (!gpi__has_reductions(placed->formula, GPI__OF_ANY_SORT) && most < GPI__FORMULA_THREADS &&
-           GPI__FORMULA_THREADS / (int64_t)most > placed->rows)
-        most *= 2;
-    return most;
-}
-
 /* Tiles of rows and columns. Threads take more rows as long as every multiprocessor still has four blocks, or a grid too many. */
 static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context,
-                                              const gpi__placed_formula *placed, int run,
-                                              gpi__formula_pass *pass) {
-    int64_t chunks = gpi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
+                                              const gpi__placed_formula *placed, gpi__formula_pass *pass) {
+    unsigned threads_x = gpi__threads_along_columns(placed), threads_y = GPI__FORMULA_THREADS / threads_x;
+    int64_t column_tiles = gpi__divide_up(pass->params.units, (int64_t)threads_x * pass->runs_of);
+    int64_t row_tiles, tiles, steps;
     int64_t most = gpi__has_reductions(placed->formula, GPI__OVER_ROWS) ? GPI__FORMULA_MOST_STEPS
                                                                         : GPI__FORMULA_FEW_STEPS;
-    unsigned threads_x = 1, threads_y, most_x = gpi__most_threads_along_columns(placed);
-    int64_t steps;
-    while (threads_x < most_x && (int64_t)threads_x < chunks)
-        threads_x *= 2;
-    threads_y = GPI__FORMULA_THREADS / threads_x;
-    column_tiles = gpi__divide_up(chunks, (int64_t)threads_x);
     for (steps = 1;; steps *= 2) {
         row_tiles = gpi__divide_up(placed->rows, threads_y * steps);
         tiles = gpi__times(gpi__times(column_tiles, row_tiles), placed->items);
@@ -315,7 +301,7 @@ static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gp
     pass->bytes = gpi__formula_bytes(placed, source);
     status = gpi__convert_formula_strides(placed, pass);
     if (!status)
-        status = gpi__shape_formula_pass(context, placed, pass->runs_of, pass);
+        status = gpi__shape_formula_pass(context, placed, pass);
     states.of_row = states.of_line = pass->params.column_tiles;
     states.lines = pass->params.row_tiles;
     states.span = (int64_t)pass->launch.threads_x * pass->runs_of;
@@ -345,9 +331,8 @@ static double gpi__formula_pass_microseconds(const gemmepi_context *context,
                                              const gpi__formula_source *source) {
     double bytes = gpi__formula_bytes(placed, source);
     int launches = 1 + gpi__has_reductions(placed->formula, GPI__OF_ANY_SORT);
-    int run = gpi__formula_run_length(placed->formula);
-    if (!gpi__formula_is_aligned(placed, source, run))
-        bytes *= 1.8; /* as the pass of compositions */
+    if (!gpi__formula_is_aligned(placed, source, gpi__formula_run_length(placed->formula)))
+        bytes *= gpi__threads_abreast(placed, source) > 1 ? 1.3 : 2.5;
     return launches * GPI__ANOTHER_LAUNCH + bytes / gpi__memory_rate(context);
 }
 

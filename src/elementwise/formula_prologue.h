@@ -36,6 +36,7 @@ static void gpi__formula_pass_prologue(gpi__text *text, const gpi__placed_formul
                 gpi__formula_type(f->accumulator, 0), is_small ? "int" : "long long", !f->is_short);
     gpi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
                 gpi__formula_is_aligned(placed, source, run));
+    gpi__append(text, "#define GEMMEPI_ABREAST %u\n", gpi__threads_abreast(placed, source));
     gpi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n",
                 gpi__formula_type(finding ? source->found : f->operands[GPI__RESULT].dtype, f->accumulator));
     if (finding)

@@ -240,4 +240,32 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
     return 1;
 }
 
+/* Threads along columns: a warp at most, but where there are few rows and nothing is reduced, so that none is idle. */
+static unsigned gpi__threads_along_columns(const gpi__placed_formula *placed) {
+    int64_t runs = gpi__divide_up(gpi__formula_units(placed), gpi__formula_run_length(placed->formula));
+    unsigned most = 32, threads = 1;
+    while (!gpi__has_reductions(placed->formula, GPI__OF_ANY_SORT) && most < GPI__FORMULA_THREADS &&
+           GPI__FORMULA_THREADS / (int64_t)most > placed->rows)
+        most *= 2;
+    while (threads < most && (int64_t)threads < runs)
+        threads *= 2;
+    return threads;
+}
+
+/* Where lines are not aligned, threads along columns have their first units side by side, then their second ones, and so on. Returns how many
+   threads. 1: the units of each thread are side by side, as where something is made of whole runs, or where a row's bits would depend on
+   where it is. */
+static unsigned gpi__threads_abreast(const gpi__placed_formula *placed, const gpi__formula_source *source) {
+    const gpi__formula *f = placed->formula;
+    int i;
+    if (source->found || f->uses_uniform ||
+        gpi__formula_is_aligned(placed, source, gpi__formula_run_length(f)) ||
+        (source->invariant && gpi__has_reductions(f, GPI__ALONG_ROWS)))
+        return 1;
+    for (i = 0; i <= GPI__RESULT; i++)
+        if (f->operands[i].used && f->operands[i].kind == GEMMEPI_BLOCKED)
+            return 1;
+    return gpi__threads_along_columns(placed);
+}
+
 #endif

@@ -5,7 +5,7 @@
 //
 //     GEMMEPI_T            F32, F64 or I32: the accumulator, in which everything is computed
 //     GEMMEPI_INDEX        an integer type that holds all extents
-//     GEMMEPI_UNITS        4 or 8
+//     GEMMEPI_UNITS        4 or 8. GEMMEPI_ABREAST: 1, or where GEMMEPI_ALIGNED is 0 threads of a row: a thread's units are so many columns apart
 //     GEMMEPI_VALUE_TYPE   of v in memory. GEMMEPI_VALUE_SCALE: the public mode of its scale, TENSOR or, of rows, OUTER; else 0
 //     GEMMEPI_C_TYPE       GEMMEPI_ADDS_C 1: of C, of which v is yet without beta times as much
 //     GEMMEPI_RESULT_TYPE  of D
@@ -135,7 +135,7 @@ __device__ inline void add_row(S &state, const gpi__formula_pass_params &p, cons
         long long columns[UNITS];
 #pragma unroll
         for (int i = 0; i < UNITS; i++)
-            columns[i] = column_of<Members>(p.units, place.unit + i, member);
+            columns[i] = column_of<Members>(p.units, place.unit + i * ABREAST, member);
         state.add_run(row[member], columns, place.valid);
     }
 }
@@ -222,7 +222,7 @@ template <int Number, int Members, int Reduction> struct Of_columns {
 #pragma unroll
                 for (int i = 0; i < UNITS; i++)
                     if (i < place.valid)
-                        to[column_of<Members>(p.units, place.unit + i, member)] = shared[i][thread];
+                        to[column_of<Members>(p.units, place.unit + i * ABREAST, member)] = shared[i][thread];
         }
     }
 };
@@ -377,7 +377,7 @@ __device__ inline void compute(const gpi__formula_pass_params &p, const Place &p
 #endif
 #if FORMULA_INDICES & 2
         for (int member = 0; member < FORMULA_MEMBERS; member++)
-            in.column[member] = (GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units, place.unit + i, member);
+            in.column[member] = (GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units, place.unit + i * ABREAST, member);
 #endif
 #if FORMULA_INDICES & 4
         in.item = (GEMMEPI_INDEX)place.item;
@@ -419,8 +419,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMME
     u32 row_tile = blockIdx.x / params.column_tiles, item = row_tile / params.row_tiles; // of rows of all items
     u32 column_tile = blockIdx.x - row_tile * params.column_tiles;
     long long first = (long long)(row_tile - item * params.row_tiles) * params.row_steps * blockDim.y;
-    long long unit = ((long long)column_tile * blockDim.x + threadIdx.x) * UNITS;
-    int valid = unit >= params.units ? 0 : params.units - unit >= UNITS ? UNITS : (int)(params.units - unit);
+    constexpr int mine = ABREAST > 1 ? 1 : UNITS, reach = ABREAST * UNITS; // mine: side by side; no unit is as far from the first as reach
+    long long unit = ((long long)column_tile * blockDim.x * (UNITS / mine) + threadIdx.x) * mine;
+    int left = unit >= params.units ? 0 : params.units - unit >= reach ? reach : (int)(params.units - unit);
+    int valid = (left + ABREAST - 1) / ABREAST;
     Place place = {item, 0, unit, valid};
     __shared__ Scratch scratch;
     find_item(all, place);

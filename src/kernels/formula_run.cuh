@@ -1,5 +1,6 @@
-// Runs of a formula's operands: UNITS units side by side in a row, from and to memory. A unit is a column, or, of a formula with halves,
-// a pair of them: what is wide has two members then, what is narrow has one, at the unit's own column.
+// Runs of a formula's operands: UNITS units of a row, from and to memory, side by side, or, where lines are not aligned, so that what a warp
+// asks for at a time is side by side. A unit is a column, or, of a formula with halves, a pair of them: what is wide has two members then,
+// what is narrow has one, at the unit's own column.
 #pragma once
 #include "formula.cuh"
 #include "formula_reduce.cuh"
@@ -9,10 +10,13 @@ constexpr int UNITS = GEMMEPI_UNITS;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED; // runs of every operand start at multiples of their size, 16 bytes at most
 constexpr bool ALTERNATES = FORMULA_HALVES == 2;
 
+// From one unit of a run to the next: so many threads' units are side by side.
+constexpr int ABREAST = GEMMEPI_ABREAST;
+
 // Which units a thread has, of which row.
 struct Place {
     long long item, row, unit;
-    int valid; // units that exist, none where the row does not
+    int valid; // units that exist, the first ones; none where the row does not
 #if GEMMEPI_STRIDED
     const gpi__formula_strides *strides;
     long long index[GEMMEPI_ITEM_AXES]; // of the item, from the innermost axis on
@@ -123,7 +127,7 @@ __device__ inline void load_run(const Type *line, long long period, long long st
 #pragma unroll
         for (int i = 0; i < UNITS; i++) {
             int at = piece * UNITS + i, unit = Members == 1 ? at : unit_at(at);
-            long long column = column_of<Members>(units, place.unit + unit, Members == 1 ? 0 : member_at(at));
+            long long column = column_of<Members>(units, place.unit + unit * ABREAST, Members == 1 ? 0 : member_at(at));
             if (unit < place.valid)
                 run.at[i] = element_of(line, (Is_periodic ? within(column, period) : column) * step);
         }
@@ -150,7 +154,7 @@ __device__ inline void store_units(Type *line, long long step, long long units, 
         for (int i = 0; i < UNITS; i++) {
             int at = piece * UNITS + i, unit = Members == 1 ? at : unit_at(at);
             if (unit < place.valid)
-                line[column_of<Members>(units, place.unit + unit, Members == 1 ? 0 : member_at(at)) * step] = run.at[i];
+                line[column_of<Members>(units, place.unit + unit * ABREAST, Members == 1 ? 0 : member_at(at)) * step] = run.at[i];
         }
     }
 }
