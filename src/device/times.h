@@ -110,7 +110,7 @@
 #define GPI__LT_TURNED       0.3   /* of the time, of TF32 for each operand that does not lie along k | 0.6 */
 #define GPI__LT_FMA          0.75  /* of ours, strict F32, | 1.0 */
 #define GPI__LT_FMA_MORE     3     /* and so much more | 4.2 */
-#define GPI__LT_ODD          3     /* operands that begin or end anywhere | 1.5 */
+#define GPI__LT_ODD          4     /* operands that begin or end anywhere | 1.5 */
 #define GPI__LT_ODD_K        6.5   /* at most, for k, of which a long one is divided | 2.4 */
 #define GPI__LT_ODD_RATE     0.62  /* of memory's | 2.0 */
 #define GPI__LT_ODD_PAIRS    6.5   /* times what it takes to multiply | 9.5 */

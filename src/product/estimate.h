@@ -69,8 +69,8 @@ static double gpi__bytes_microseconds(const gemmepi_context *context, const gpi_
            (takes ? GPI__LT_MORE : copies * (double)problem->batch);
 }
 
-/* Returns what the bare product takes by cuBLASLt: more where lines, or as many elements as op(B) has columns, begin anywhere. Strict F32
-   takes no longer. */
+/* Returns what the bare product takes by cuBLASLt: more where lines of A or B, or as many elements as op(B) has columns, begin or end
+   anywhere, though lines be padded (4352 x 256 x 2031 took an H200 64 us, and the kernel for Hopper 17). Strict F32 takes no longer. */
 static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
     gpi__problem bare = *problem;
     const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
@@ -78,7 +78,8 @@ static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__
     double pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
     double rate = gpi__sm80_rate(problem, chip), least, otherwise;
     int packs[2] = {GPI__IN_UNITS, GPI__IN_UNITS};
-    int unit = gpi__unit_of(problem, a, problem->n * a->bits / 8), unit_b = gpi__unit_of(problem, b, 0);
+    int unit = gpi__unit_of(problem, a, (problem->n | a->length) * a->bits / 8);
+    int unit_b = gpi__unit_of(problem, b, b->length * b->bits / 8);
     if (bare.compute == GEMMEPI_COMPUTE_F16)
         bare.compute = GEMMEPI_COMPUTE_F32; /* as it is handed to cuBLASLt */
     if (gpi__is_of_weights(problem)) {      /* which are converted to 16 bits first */
