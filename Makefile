@@ -114,7 +114,7 @@ build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
 LINKED := build/tests/linked
 COPIED := $(PARTS) src/gemmepi.in.h
 DECLARED := $(COPIED:src/%=$(LINKED)/declared/%)
-CHANGED := $(addprefix build/tests/unit/,bundle contexts without_fp8 without_fused without_sm80 without_sm90)
+CHANGED := $(addprefix build/tests/unit/,without_fp8 without_fused without_sm80 without_sm90)
 ALONE := $(CHANGED) $(addprefix build/tests/unit/,chip compile convert disk_cache hash libraries map overlap sources text)
 INSIDE := $(filter-out $(ALONE),$(UNIT_TESTS)) build/tests/kernels $(addprefix build/tests/gpu/,casts formula_inside formula_pass fp8_shapes fused grouped_shapes \
           invariant lt_checked lt_known operands refusal scaled_formats weights weights_made)
@@ -129,6 +129,9 @@ $(filter build/tests/unit/%,$(INSIDE:%=%.o)) $(CHANGED:%=%.o) build/tests/kernel
 build/tests/unit/formula_derive.o: CFLAGS += -O1
 $(filter build/tests/gpu/%,$(INSIDE:%=%.o)) build/tests/linked.o: CFLAGS += -O1
 $(INSIDE): build/tests/linked.o
+# What these have in place of the system's function.
+build/tests/unit/bundle: LIBS += -Wl,--wrap=getrlimit
+build/tests/unit/contexts: LIBS += -Wl,--wrap=pthread_atfork
 $(USERS): build/tests/gemmepi.o
 
 $(LINKED)/made: $(COPIED) tests/linked.awk

@@ -7,10 +7,12 @@
 
 static int hides_limit; /* then the library does not learn of the limit, and a write fails midway */
 
-static int ask_for_limit(int resource, struct rlimit *limit) {
-    return hides_limit ? -1 : getrlimit(resource, limit);
+/* The linker has the library call this one (--wrap). */
+int __real_getrlimit(int resource, struct rlimit *limit);
+int __wrap_getrlimit(int resource, struct rlimit *limit);
+int __wrap_getrlimit(int resource, struct rlimit *limit) {
+    return hides_limit ? -1 : __real_getrlimit(resource, limit);
 }
-#define getrlimit(resource, limit) ask_for_limit((int)(resource), limit)
 #endif
 #include "fake_operations.h"
 

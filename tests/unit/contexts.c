@@ -7,10 +7,12 @@
 
 static int no_watch; /* the system has no memory to watch fork() */
 
-static int watch_or_not(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-    return no_watch ? 12 : pthread_atfork(before, parent, child);
+/* The linker has the library call this one (--wrap). */
+int __real_pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
+int __wrap_pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
+int __wrap_pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+    return no_watch ? 12 : __real_pthread_atfork(before, parent, child);
 }
-#define pthread_atfork watch_or_not
 #endif
 
 #include "fake_operations.h"
