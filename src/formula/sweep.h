@@ -115,52 +115,9 @@ static int gpi__saved_as(const gpi__derivation *d, int number) {
     return o;
 }
 
-/* Rules of activations: of f by its result; of d_f by x and by the parameter, NULL: 0; of f by x, NULL: g * d_f(x), and by the parameter.
-   Where one is 0 to the last bit it is so by selection: its factors may overflow there. */
-#define GPI__U     "(x * (1.5957691216057308 + 0.07135481627260025 * x * x))" /* gelu_tanh(x) is x sigmoid(u) */
-#define GPI__SLOPE "(1.5957691216057308 + 0.21406444881780073 * x * x)"
-static const struct {
-    gemmepi_epilogue code;
-    const char *rules[5];
-} gpi__activation_rules[] = {
-    {GEMMEPI_RELU, {"r > 0 ? g : 0", NULL, NULL, "x > 0 ? g : 0", NULL}},
-    {GEMMEPI_GELU_TANH,
-     {NULL,
-      "abs(x) > 40 ? 0 : g * d_sigmoid" GPI__U " * (2 * " GPI__SLOPE
-      " + x * (0.42812889763560147 * x - " GPI__SLOPE " * " GPI__SLOPE " * tanh(0.5 * " GPI__U ")))",
-      NULL}},
-    {GEMMEPI_GELU_ERF,
-     {NULL, "abs(x) > 40 ? 0 : 0.3989422804014327 * g * (2 - x * x) * exp(-0.5 * x * x)", NULL}},
-    {GEMMEPI_SILU, {NULL, "g * d_sigmoid(x) * (2 - x * tanh(0.5 * x))", NULL}},
-    {GEMMEPI_SIGMOID, {"g * r * (1 - r)", "-(g * r * tanh(0.5 * x))", NULL}},
-    {GEMMEPI_TANH, {"g * (1 - r * r)", "-2 * g * r * tanh(x)", NULL}},
-    {GEMMEPI_LEAKY_RELU, {NULL, NULL, "x > 0 ? 0 : g", NULL, "x > 0 ? 0 : g * x"}},
-    {GEMMEPI_ELU, {NULL, "x > 0 ? 0 : g * r", "x > 0 ? 0 : g * exp(x)", NULL, "x > 0 ? 0 : g * expm1(x)"}},
-    {GEMMEPI_SQUARED_RELU,
-     {NULL, "x > 0 ? 2 * g : 0", NULL, "x > 0 || isnan(x) ? g * d_squared_relu(x) : 0", NULL}},
-    {GEMMEPI_HARDSIGMOID, {NULL, NULL, NULL, "x > -3 && x < 3 ? g * d_hardsigmoid(x) : 0", NULL}},
-    {GEMMEPI_QUICK_GELU,
-     {NULL, "1.702 * g * d_sigmoid(1.702 * x) * (2 - 1.702 * x * tanh(0.851 * x))", NULL}},
-    {GEMMEPI_SOFTPLUS, {NULL, "g * d_sigmoid(x)", NULL}},
-    {GEMMEPI_HARDSWISH, {NULL, "x > -3 && x < 3 ? g / 3 : 0", NULL}},
-    {GEMMEPI_MISH,
-     {NULL, "g * d_tanh(softplus(x)) * sigmoid(x) * (2 + x * (1 - sigmoid(x) * (1 + 2 * tanh(softplus(x)))))",
-      NULL}},
-};
-#undef GPI__U
-#undef GPI__SLOPE
-
-static const char *gpi__activation_rule(const gpi__node *node, int which) {
-    size_t i = 0;
-    while (i < GPI__COUNT(gpi__activation_rules) &&
-           gpi__activation_rules[i].code != gpi__activations[node->place].code)
-        i++;
-    return i < GPI__COUNT(gpi__activation_rules) ? gpi__activation_rules[i].rules[which] : NULL;
-}
-
 /* Returns the rule of an activation by x or by its parameter; room: for one that is made. */
 static const char *gpi__rule_of_activation(const gpi__node *node, int argument, char *room, size_t size) {
-    const char *rule = gpi__activation_rule(node, 3 + argument);
+    const char *rule = gpi__activations[node->place].rules[3 + argument];
     char small[16];
     if (rule)
         return rule;
@@ -220,12 +177,12 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
                    ? g
                    : gpi__part(&d->graph, g, node.place + argument);
     case GPI__OP_ACTIVATE:
-        rule = gpi__saved_as(d, number) >= 0 ? gpi__activation_rule(&node, 0) : NULL;
+        rule = gpi__saved_as(d, number) >= 0 ? gpi__activations[node.place].rules[0] : NULL;
         if (!rule)
             rule = gpi__rule_of_activation(&node, argument, room, sizeof room);
         break;
     case GPI__OP_DERIVE:
-        rule = gpi__activation_rule(&node, 1 + argument);
+        rule = gpi__activations[node.place].rules[1 + argument];
         rule = rule ? rule : "0";
         break;
     default:

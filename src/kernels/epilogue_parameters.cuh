@@ -128,7 +128,7 @@ constexpr int HALF_GROUP = IN_GROUPS ? GEMMEPI_HALF_GROUP : 1;
 // them a lane's pairs are its units, four apart (THIN), else its units are pairs as everywhere.
 constexpr bool INTERLEAVED = GEMMEPI_INTERLEAVED, THIN = INTERLEAVED && HALVES_IN == 2;
 constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads
-constexpr bool AUX_IS_MASK = SAVES_MASK<ACTIVATION> && !GATED && !UPSTREAM;
+constexpr bool AUX_IS_MASK = Act<ACTIVATION, float>::SAVES_MASK && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;
 constexpr bool WHOLE = GEMMEPI_WHOLE;
 constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;

@@ -131,7 +131,7 @@ constexpr bool IS_OF_RESULT = NETWORK_ACTIVATION == RELU;
 
 __device__ inline void apply(const gpi__network_operand *, const Part &, float parameter, const float (&dy)[VALUES], float (&v)[VALUES]) {
     (void)dy;
-    if constexpr (!GEMMEPI_EXACT && ENDS_TAILS<NETWORK_ACTIVATION> && !(NETWORK_BACKWARD && NETWORK_ACTIVATION == GELU_TANH)) {
+    if constexpr (!GEMMEPI_EXACT && Act<NETWORK_ACTIVATION, float>::ENDS_TAILS && !(NETWORK_BACKWARD && NETWORK_ACTIVATION == GELU_TANH)) {
         activate_runs<NETWORK_ACTIVATION, NETWORK_BACKWARD>(dy, v);
     } else {
 #pragma unroll

@@ -1,5 +1,5 @@
 /* The activations: one table of what is known of each, and value and derivative in double, in the forms that do not cancel
-   (their formulas stand in api/products.h, what kernels compute in kernels/activation.cuh). */
+   (their formulas stand in api/products.h, what kernels compute in kernels/activation_each.cuh). */
 #ifndef GEMMEPI_NUMBERS_ACTIVATION_H
 #define GEMMEPI_NUMBERS_ACTIVATION_H
 
@@ -13,40 +13,52 @@
 enum {
     GPI__OF_INTEGERS = 1, /* whole numbers stay whole, so that a result in I32 may have it */
     GPI__SAVES_MASK = 2,  /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
-    GPI__HAS_FORM_OF_LONG_SUMS = 4, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
+    GPI__HAS_FORM_OF_LONG_SUMS = 4, /* one shorter still: kernels/activation_normal.cuh, LONG_SUMS */
     GPI__IS_WIDE_IN_SUMS = 8,       /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
     GPI__JOINS_BIAS =
-        16 /* where results are short it adds a sum and its bias as it multiplies them: SUM_SCALE of activation.cuh */
+        16 /* where results are short it adds a sum and its bias as it multiplies them: of_biased_sum() of activation_each.cuh */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
-   H200; of a gate for each of its halves half of them. 0: it costs nothing that was seen. */
+   H200; of a gate for each of its halves half of them. 0: it costs nothing that was seen.
+   rules: formulas of derivatives with g upstream: of the activation by its result r; of its derivative by x and by the parameter, where
+   NULL is 0; of the activation by x, where NULL is g times its derivative, and by the parameter. What is 0 to the last bit is so by
+   selection: its factors may overflow there. */
 typedef struct gpi__activation_row {
     gemmepi_epilogue code;
     const char *name; /* as in GEMMEPI_RELU */
     double parameter; /* what it is unless given; 0: it has none */
     int cycles, traits;
+    const char *rules[5];
 } gpi__activation_row;
 
 #define GPI__ACTIVATION(name) GEMMEPI_##name, #name
+#define GPI__U                "(x * (1.5957691216057308 + 0.07135481627260025 * x * x))" /* gelu_tanh(x) is x sigmoid(u) */
+#define GPI__SLOPE            "(1.5957691216057308 + 0.21406444881780073 * x * x)"
 
 /* clang-format off */
 static const gpi__activation_row gpi__activations[] = {
-    {GPI__ACTIVATION(NONE),         0,     0, GPI__OF_INTEGERS},
-    {GPI__ACTIVATION(RELU),         0,     0, GPI__OF_INTEGERS | GPI__SAVES_MASK},
-    {GPI__ACTIVATION(GELU_TANH),    0,    14, GPI__IS_WIDE_IN_SUMS | GPI__JOINS_BIAS},
-    {GPI__ACTIVATION(GELU_ERF),     0,    24, GPI__HAS_FORM_OF_LONG_SUMS},
-    {GPI__ACTIVATION(SILU),         0,    14, 0},
-    {GPI__ACTIVATION(SIGMOID),      0,    14, 0},
-    {GPI__ACTIVATION(TANH),         0,    14, 0},
-    {GPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 0},
-    {GPI__ACTIVATION(ELU),          1,    14, 0},
-    {GPI__ACTIVATION(SQUARED_RELU), 0,    14, 0},
-    {GPI__ACTIVATION(QUICK_GELU),   0,    14, 0},
-    {GPI__ACTIVATION(SOFTPLUS),     0,    14, 0},
-    {GPI__ACTIVATION(HARDSWISH),    0,    14, 0},
-    {GPI__ACTIVATION(MISH),         0,    14, 0},
-    {GPI__ACTIVATION(HARDSIGMOID),  0,    14, 0},
+    {GPI__ACTIVATION(NONE), 0, 0, GPI__OF_INTEGERS, {NULL}},
+    {GPI__ACTIVATION(RELU), 0, 0, GPI__OF_INTEGERS | GPI__SAVES_MASK, {"r > 0 ? g : 0", NULL, NULL, "x > 0 ? g : 0"}},
+    {GPI__ACTIVATION(GELU_TANH), 0, 14, GPI__IS_WIDE_IN_SUMS | GPI__JOINS_BIAS,
+     {NULL, "abs(x) > 40 ? 0 : g * d_sigmoid" GPI__U " * (2 * " GPI__SLOPE
+            " + x * (0.42812889763560147 * x - " GPI__SLOPE " * " GPI__SLOPE " * tanh(0.5 * " GPI__U ")))"}},
+    {GPI__ACTIVATION(GELU_ERF), 0, 24, GPI__HAS_FORM_OF_LONG_SUMS,
+     {NULL, "abs(x) > 40 ? 0 : 0.3989422804014327 * g * (2 - x * x) * exp(-0.5 * x * x)"}},
+    {GPI__ACTIVATION(SILU), 0, 14, 0, {NULL, "g * d_sigmoid(x) * (2 - x * tanh(0.5 * x))"}},
+    {GPI__ACTIVATION(SIGMOID), 0, 14, 0, {"g * r * (1 - r)", "-(g * r * tanh(0.5 * x))"}},
+    {GPI__ACTIVATION(TANH), 0, 14, 0, {"g * (1 - r * r)", "-2 * g * r * tanh(x)"}},
+    {GPI__ACTIVATION(LEAKY_RELU), 0.01, 14, 0, {NULL, NULL, "x > 0 ? 0 : g", NULL, "x > 0 ? 0 : g * x"}},
+    {GPI__ACTIVATION(ELU), 1, 14, 0, {NULL, "x > 0 ? 0 : g * r", "x > 0 ? 0 : g * exp(x)", NULL, "x > 0 ? 0 : g * expm1(x)"}},
+    {GPI__ACTIVATION(SQUARED_RELU), 0, 14, 0,
+     {NULL, "x > 0 ? 2 * g : 0", NULL, "x > 0 || isnan(x) ? g * d_squared_relu(x) : 0"}},
+    {GPI__ACTIVATION(QUICK_GELU), 0, 14, 0,
+     {NULL, "1.702 * g * d_sigmoid(1.702 * x) * (2 - 1.702 * x * tanh(0.851 * x))"}},
+    {GPI__ACTIVATION(SOFTPLUS), 0, 14, 0, {NULL, "g * d_sigmoid(x)"}},
+    {GPI__ACTIVATION(HARDSWISH), 0, 14, 0, {NULL, "x > -3 && x < 3 ? g / 3 : 0"}},
+    {GPI__ACTIVATION(MISH), 0, 14, 0,
+     {NULL, "g * d_tanh(softplus(x)) * sigmoid(x) * (2 + x * (1 - sigmoid(x) * (1 + 2 * tanh(softplus(x)))))"}},
+    {GPI__ACTIVATION(HARDSIGMOID), 0, 14, 0, {NULL, NULL, NULL, "x > -3 && x < 3 ? g * d_hardsigmoid(x) : 0"}},
 };
 /* clang-format on */
 

@@ -189,7 +189,7 @@ static void errors_point_at_the_line_of_the_file_in_the_repository(void) {
                 {"scaled.cu", "gemmepi_scaled", "scaled.cu"},
                 {"gemm_plain.cu", "gemmepi_plain", "gemm_plain.cu"},
                 {"transpose.cu", "gemmepi_transpose", "transpose.cu"},
-                {"pass.cu", "fast_reciprocal", "activation.cuh"}};
+                {"pass.cu", "fast_reciprocal", "activation_functions.cuh"}};
     gemmepi_allocator allocator = gpi__default_allocator();
     gpi__target target = {"sm_90", 0, 0, 0};
     gpi__image image;

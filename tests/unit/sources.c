@@ -4,12 +4,15 @@
 
 #include <time.h>
 
-#define EPILOGUE                                                                                      \
-    "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_arithmetic.cuh", "epilogue_fragment.cuh",    \
-        "epilogue_found.cuh", "found_scale.cuh", "epilogue_staging.cuh", "epilogue_mask.cuh",         \
-        "epilogue_column_sums.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h", \
-        "epilogue_inside.cuh", "formula.cuh", "formula_kinds.cuh", "formula_reduce.cuh", "trig.cuh"
-#define OPERATIONS     "operations.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h"
+#define ACTIVATION                                                                                  \
+    "activation.cuh", "activation_each.cuh", "activation_functions.cuh", "activation_logistic.cuh", \
+        "activation_normal.cuh", "codes.h"
+#define EPILOGUE                                                                                            \
+    "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_arithmetic.cuh", "epilogue_fragment.cuh",          \
+        "epilogue_found.cuh", "found_scale.cuh", "epilogue_staging.cuh", "epilogue_mask.cuh",               \
+        "epilogue_column_sums.cuh", "types.cuh", ACTIVATION, "amax.cuh", "params.h", "epilogue_inside.cuh", \
+        "formula.cuh", "formula_kinds.cuh", "formula_reduce.cuh", "trig.cuh"
+#define OPERATIONS     "operations.cuh", "types.cuh", ACTIVATION, "amax.cuh", "params.h"
 #define COPY           "copy.cuh", "types.cuh", "params.h"
 #define FORMULA_REDUCE "formula_reduce.cuh", "formula_kinds.cuh", "types.cuh", "amax.cuh", "params.h"
 #define SM90                                                                                                \
@@ -20,11 +23,10 @@
 #define SM80                                                                          \
     "sm80/block_scales.cuh", "sm80/finish.cuh", "sm80/load.cuh", "sm80/multiply.cuh", \
         "sm80/multiply_add.cuh", "sm80/options.cuh", "sm80/scales.cuh", "shared_memory.cuh"
-#define NETWORK                                                                                            \
-    "network.cuh", "network_function.cuh", "formula_kinds.cuh", "types.cuh", "params.h", "activation.cuh", \
-        "codes.h", "formula.cuh", "trig.cuh", "mma.cuh", "shared_memory.cuh", "network_wgmma.cuh",         \
-        "wgmma_groups.cuh"
-#define MAX_INCLUDED 44
+#define NETWORK                                                                                      \
+    "network.cuh", "network_function.cuh", "formula_kinds.cuh", "types.cuh", "params.h", ACTIVATION, \
+        "formula.cuh", "trig.cuh", "mma.cuh", "shared_memory.cuh", "network_wgmma.cuh", "wgmma_groups.cuh"
+#define MAX_INCLUDED 48
 
 /* written down by hand from the #include lines of src/kernels/ */
 static const char *const families[][MAX_INCLUDED] = {
@@ -51,8 +53,7 @@ static const char *const families[][MAX_INCLUDED] = {
     {"scaled_tensor.cu", "scaled_tile.cuh", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh",
      "params.h", "turn.cuh"},
     {"found_scales.cu", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
-    {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", "activation.cuh",
-     "codes.h"},
+    {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", ACTIVATION},
     {"network.cu", NETWORK},
     {"network_few.cu", NETWORK},
     {"network_backward.cu", NETWORK},
