@@ -52,9 +52,13 @@ __device__ inline void load_row(const gpi__plain_params &params, const In *a, lo
             to[k] = a[k * params.a.ld];
 }
 
-// This thread's columns of B, of one half and some steps of k. Of those that do not exist the first one, again.
+// This thread's columns of B, of one half and some steps of k. Of those that do not exist the first one, again; or, where words are wide, 0,
+// so that what a line has is at one address: for an address of each there are no registers.
+__device__ inline bool exists(int i, int valid) {
+    return WHOLE && !IN_STRETCHES || place(i) < valid;
+}
 __device__ inline int existing_place(int i, int valid) {
-    return WHOLE && !IN_STRETCHES || place(i) < valid ? place(i) : 0;
+    return exists(i, valid) ? place(i) : 0;
 }
 #if !GEMMEPI_B_ROWS && GEMMEPI_B_UNIT >= 16 && GEMMEPI_STRETCH == 8
 template <int Steps> struct Columns {
@@ -100,8 +104,11 @@ template <int Steps> struct Columns {
     __device__ inline void load(const In *b, long long ld, int valid) {
 #pragma unroll
         for (int i = 0; i < Steps * RUN; i += AT_ONCE) {
-            In some[AT_ONCE];
-            load_along<GEMMEPI_B_UNIT>(b + i / RUN * ld + existing_place(i % RUN, valid), some);
+            In some[AT_ONCE] = {};
+            if (sizeof(In) <= 2)
+                load_along<GEMMEPI_B_UNIT>(b + i / RUN * ld + existing_place(i % RUN, valid), some);
+            else if (i % RUN == 0 || exists(i % RUN, valid))
+                load_along<GEMMEPI_B_UNIT>(b + i / RUN * ld + place(i % RUN), some);
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++)
                 at[i / RUN][i % RUN + j] = some[j];
