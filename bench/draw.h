@@ -29,24 +29,9 @@ typedef struct draw_problem {
 
 /* >>activations */
 
-typedef struct draw_activation {
-    gemmepi_epilogue code;
-    const char *name;
-} draw_activation;
-
-#define DRAW_ACTIVATION(name) \
-    { GEMMEPI_##name, #name }
-
-/* The first four are drawn as often as all together. */
-static const draw_activation draw_activations[] = {
-    DRAW_ACTIVATION(RELU),       DRAW_ACTIVATION(GELU_TANH),   DRAW_ACTIVATION(GELU_ERF),
-    DRAW_ACTIVATION(SILU),       DRAW_ACTIVATION(SIGMOID),     DRAW_ACTIVATION(TANH),
-    DRAW_ACTIVATION(LEAKY_RELU), DRAW_ACTIVATION(ELU),         DRAW_ACTIVATION(SQUARED_RELU),
-    DRAW_ACTIVATION(QUICK_GELU), DRAW_ACTIVATION(SOFTPLUS),    DRAW_ACTIVATION(HARDSWISH),
-    DRAW_ACTIVATION(MISH),       DRAW_ACTIVATION(HARDSIGMOID),
-};
-
-enum { DRAW_POPULAR = 4 };
+/* The library's table, but NONE; the first four are drawn as often as all together. */
+static const gpi__activation_row *const draw_activations = gpi__activations + 1;
+enum { DRAW_ACTIVATIONS = COUNT(gpi__activations) - 1, DRAW_POPULAR = 4 };
 
 static gemmepi_epilogue draw_activation_of(gemmepi_epilogue epilogue) {
     return epilogue & GEMMEPI_ACTIVATION_MASK;
@@ -54,11 +39,7 @@ static gemmepi_epilogue draw_activation_of(gemmepi_epilogue epilogue) {
 
 /* NULL for none. */
 static const char *draw_activation_name(gemmepi_epilogue epilogue) {
-    int i;
-    for (i = 0; i < COUNT(draw_activations); i++)
-        if (draw_activations[i].code == draw_activation_of(epilogue))
-            return draw_activations[i].name;
-    return NULL;
+    return draw_activation_of(epilogue) == GEMMEPI_NONE ? NULL : gpi__activation_name(epilogue);
 }
 
 /* >>families of epilogues */
@@ -208,7 +189,7 @@ static int64_t draw_line(uint64_t *state, int64_t columns) {
 static gemmepi_epilogue draw_epilogue(uint64_t *state, const draw_family *family) {
     gemmepi_epilogue epilogue = family->flags, flag;
     int has_activation = family->activation == 1 || (family->activation == 2 && draw_one_in(state, 2));
-    int count = draw_one_in(state, 2) ? DRAW_POPULAR : COUNT(draw_activations);
+    int count = draw_one_in(state, 2) ? DRAW_POPULAR : DRAW_ACTIVATIONS;
     for (flag = 1; flag <= family->maybe; flag <<= 1)
         if (family->maybe & flag && draw_one_in(state, 2))
             epilogue |= flag;

@@ -30,7 +30,7 @@ static int named_dtype(const char **at, gemmepi_dtype *dtype) {
 /* The activation or the flag of a name; 0: there is none of this name. */
 static gemmepi_epilogue named_part(const char **at) {
     int i;
-    for (i = 0; i < COUNT(draw_activations); i++)
+    for (i = 0; i < DRAW_ACTIVATIONS; i++)
         if (named_word(at, draw_activations[i].name, "|"))
             return draw_activations[i].code;
     for (i = 0; i < COUNT(draw_flags); i++)

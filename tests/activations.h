@@ -164,8 +164,8 @@ static double oracle_activation(unsigned activation, double parameter, double x)
 /* act'(x), and the magnitudes of its terms. For RELU x is the bit of the mask. */
 static wide oracle_wide_derivative(unsigned activation, double parameter, wide x, wide *magnitude) {
     wide first = 1, second = 0, w;
-    if (isnan(x) && activation != GEMMEPI_NONE && activation != GEMMEPI_LEAKY_RELU &&
-        activation != GEMMEPI_HARDSIGMOID)
+    if (isnan(x) && activation != GEMMEPI_NONE && activation != GEMMEPI_RELU &&
+        activation != GEMMEPI_LEAKY_RELU && activation != GEMMEPI_HARDSIGMOID)
         return *magnitude = x;
     switch (activation) {
     case GEMMEPI_RELU:

@@ -60,17 +60,17 @@ static void what_is_drawn_is_what_was_asked_for(void) {
 
 static void every_family_and_activation_is_drawn(void) {
     gemmepi_epilogue flags = 0;
-    int seen[COUNT(draw_activations)] = {0}, i, a;
+    int seen[DRAW_ACTIVATIONS] = {0}, i, a;
     for (i = 0; i < 1000; i++) {
         draw_problem p = drawn(2, i);
         flags |= p.epilogue & ~GEMMEPI_ACTIVATION_MASK;
-        for (a = 0; a < COUNT(draw_activations); a++)
+        for (a = 0; a < DRAW_ACTIVATIONS; a++)
             seen[a] += draw_activation_of(p.epilogue) == draw_activations[a].code;
     }
     CHECK(flags == (GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
                     GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_GATED | GEMMEPI_GATE_FIRST),
           "flags 0x%llx", (unsigned long long)flags);
-    for (a = 0; a < COUNT(draw_activations); a++)
+    for (a = 0; a < DRAW_ACTIVATIONS; a++)
         CHECK(seen[a], "%s is never drawn", draw_activations[a].name);
 }
 
