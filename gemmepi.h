@@ -24626,9 +24626,9 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 
-/* The formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh), the caller's or that of flags: which of the caller's it
- takes, the problem as such a kernel sees it, and what it is given. Of the caller's three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
- leave where it has AUX. */
+/* Which formulas a kernel that has an epilogue (kernels/epilogue_inside.cuh) accepts inside, and the problem as such a kernel sees it. Of the
+ caller's formula three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an
+ output leave where it has AUX. */
 
 /* An epilogue and its parameter, with the number of the formula's operand in each slot, -1: none. */
 typedef struct gpi__composition {
@@ -24636,16 +24636,6 @@ typedef struct gpi__composition {
   double parameter;
   int slots[GPI__SLOTS];
 } gpi__composition;
-
-/* What the plan of a problem with a formula has. */
-typedef struct gpi__formula_step {
-  int is_composed; /* the plan of v is that of an epilogue, which the formula says; nothing is behind it */
-  int is_inside; /* the plan of v has the formula in its kernel; there is no pass */
-  gpi__composition said; /* then: the epilogue, of a formula inside that in whose places operands are */
-  const char *not_inside; /* else: why */
-  gpi__formula_pass pass;
-  size_t product_bytes; /* of v in workspace; 0: there is none */
-} gpi__formula_step;
 
 /* >>what is inside */
 
@@ -24925,6 +24915,17 @@ static int gpi__inside_is_aligned(const gpi__problem *problem,
   }
   return !f->has_halves || gpi__half_columns(problem) % 8 == 0;
 }
+/* The formula inside a kernel that has an epilogue, the caller's or that of flags: what the kernel's text has of it, and what it is given. */
+
+/* What the plan of a problem with a formula has. */
+typedef struct gpi__formula_step {
+  int is_composed; /* the plan of v is that of an epilogue, which the formula says; nothing is behind it */
+  int is_inside; /* the plan of v has the formula in its kernel; there is no pass */
+  gpi__composition said; /* then: the epilogue, of a formula inside that in whose places operands are */
+  const char *not_inside; /* else: why */
+  gpi__formula_pass pass;
+  size_t product_bytes; /* of v in workspace; 0: there is none */
+} gpi__formula_step;
 
 /* >>text */
 

@@ -186,6 +186,7 @@ GPI__OPTIMIZE_LITTLE_END
 GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 
+#include "product/parts/inside_rules.h"
 #include "product/parts/inside.h"
 #include "product/parts/sums.h"
 #include "product/parts/pass.h"
