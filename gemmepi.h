@@ -10289,14 +10289,7 @@ typedef struct gpi__plain_params {
   GPI__GROUPS
 } gpi__plain_params;
 
-/* found_scales.cu: D = x / scale, the scale of each row, or of each 128 columns of it, made of its amax. scale_stride: from one item's. */
-typedef struct gpi__quantise_params {
-  gpi__kernel_matrix x, d;
-  float *scale;
-  long long scale_stride, rows, columns, items;
-} gpi__quantise_params;
-
-/* found_scales.cu: from the amax of `count` runs the scale of the next one, to whose place all of them make room. */
+/* history.cu: from the amax of `count` runs the scale of the next one, to whose place all of them make room. */
 typedef struct gpi__history_params {
   float *history, *scale, *reciprocal;
   int count;
@@ -10493,6 +10486,7 @@ typedef struct gpi__scaled_params {
   long long stride_a[GPI__PARAMS_AXES], stride_y[GPI__PARAMS_AXES], stride_turned[GPI__PARAMS_AXES];
   unsigned tiles[2];
   int rank; /* 2 at least */
+  long long scale_gap; /* scaled_rows.cu: scales between those of one index of the last axis, of 3 at least, and the next */
   /* scaled_tensor.cu */
   int phase;
   unsigned tile_count; /* of all items */
@@ -17597,13 +17591,13 @@ static const gpi__source gpi__sources[] = {
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gpi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gpi__kernel_matrix;\n\n\ntypedef struct gpi__kernel_scale{\nconst float*data;\nlong long stride;\n}gpi__kernel_scale;\n\n\ntypedef struct gpi__epilogue_params{\ngpi__kernel_matrix d;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\ndouble parameter;\ngpi__kernel_matrix bias,residual,aux,c;\ngpi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\ngpi__kernel_scale row_factor;\nvoid*amax_d,*amax_aux;\nvoid*sums;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\n}gpi__epilogue_params;\n\n\ntypedef struct gpi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gpi__formula_place;\n\n\n#define GPI__INSIDE_PLACES 12\n"
 "#if !defined(__CUDACC_RTC__) || GEMMEPI_HAS_PLACES || GEMMEPI_GROUPED\n#define GPI__PLACES gpi__formula_place places[GPI__INSIDE_PLACES];\n#else\n#define GPI__PLACES\n#endif\n\n\ntypedef struct gpi__group_part{\nint group,first,end;\nint column;\n}gpi__group_part;\n\n\ntypedef struct gpi__kernel_groups{\nconst int*count;\nconst gpi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gpi__kernel_groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED\n#define GPI__GROUPS gpi__kernel_groups groups;\n#else\n#define GPI__GROUPS\n#endif\n\n\ntypedef struct gpi__fault{\nint is_set,at;\nint value,beside;\n}gpi__fault;\nenum{GPI__FAULT_ENDS,GPI__FAULT_A,GPI__FAULT_B,GPI__FAULT_D,GPI__FAULTS};\n\n#define GPI__MOST_GROUPS 4096\n\ntypedef struct gpi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngpi__group_part*parts;\ngpi__fault*faults;\n"
-"unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__epilogue_params epilogue;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__quantise_params{\ngpi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gpi__quantise_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\n"
-"typedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long results,terms;\nlong long parts;\nlong long part_terms;\ngpi__kernel_groups groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_OF_NETWORK\nint outputs,begins[32];\nvoid*output[32];\n#endif\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\n"
-"gpi__epilogue_params epilogue;\nunsigned tiles;\n",
-"unsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_VALUE 33\n#define GPI__FORMULA_PLACES 35\n\n\ntypedef struct gpi__formula_pass_params{\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\n"
-"gpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\ngpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_VALUE -1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\n"
-"void*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\n"
-"long long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\n#endif\n"}},
+"unsigned*amax[2];\nint amax_words;\n}gpi__groups_params;\n\n\ntypedef struct gpi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gpi__gather_params;\n\n\ntypedef struct gpi__pass_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix product;\nlong long part;\nint row_steps;\nGPI__PLACES\n}gpi__pass_params;\n\n#define GPI__MADE_PLACES 4\n\n\ntypedef struct gpi__plain_params{\ngpi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngpi__epilogue_params epilogue;\nGPI__PLACES\nGPI__GROUPS\n}gpi__plain_params;\n\n\ntypedef struct gpi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gpi__history_params;\n\n\n\ntypedef struct gpi__convert_params{\ngpi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gpi__convert_params;\n\n\ntypedef struct gpi__reduce_params{\ngpi__kernel_matrix x;\ngpi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long results,terms;\nlong long parts;\n"
+"long long part_terms;\ngpi__kernel_groups groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_OF_NETWORK\nint outputs,begins[32];\nvoid*output[32];\n#endif\n}gpi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\nstruct alignas(64)gpi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gpi__tensor_map{\nunsigned long long words[16];\n}gpi__tensor_map;\n#endif\n\n\ntypedef struct gpi__weights_params{\ngpi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngpi__formula_place made[GPI__MADE_PLACES];\ngpi__plain_params plain;\n}gpi__weights_params;\n\n\ntypedef struct gpi__maps_params{\ngpi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gpi__group_part*parts;\n}gpi__maps_params;\n\n\ntypedef struct gpi__sm90_params{\ngpi__tensor_map a,b;\ngpi__tensor_map a_tail,b_tail;\ngpi__tensor_map d,aux,residual;\ngpi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\n"
+"long long sums_stride;\nint sum_tiles;\nGPI__PLACES\nGPI__GROUPS\n",
+"}gpi__sm90_params;\n\n\ntypedef struct gpi__sm80_params{\ngpi__epilogue_params epilogue;\ngpi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngpi__kernel_matrix scales_a,scales_b;\nGPI__PLACES\n}gpi__sm80_params;\n\n#define GPI__FORMULA_VALUE 33\n#define GPI__FORMULA_PLACES 35\n\n\ntypedef struct gpi__formula_pass_params{\nconst double*device_beta;\ndouble beta;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngpi__formula_place places[GPI__FORMULA_PLACES];\n}gpi__formula_pass_params;\n\n\n\n#define GPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gpi__formula_steps{\nlong long column,items[GPI__FORMULA_OUTER_AXES];\n}gpi__formula_steps;\n\ntypedef struct gpi__formula_strides{\nlong long extents[GPI__FORMULA_OUTER_AXES];\ngpi__formula_steps steps[GPI__FORMULA_PLACES];\n}gpi__formula_strides;\n\ntypedef struct gpi__strided_formula_params{\ngpi__formula_pass_params pass;\n"
+"gpi__formula_strides strides;\n}gpi__strided_formula_params;\n\n\n\ntypedef struct gpi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nlong long out_line;\nunsigned of_line;\nunsigned first_block,blocks;\nunsigned short lanes;\nunsigned short is_along_lines;\n}gpi__formula_reduction;\n\ntypedef struct gpi__formula_reduce_params{\ngpi__formula_reduction reductions[GPI__FORMULA_VALUE -1];\n}gpi__formula_reduce_params;\n\n\n#define GPI__PARAMS_TENSORS 8\n#define GPI__PARAMS_AXES 8\n\n\ntypedef struct gpi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gpi__operation_params;\n\n\ntypedef struct gpi__contiguous_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\nlong long count;\n}gpi__contiguous_params;\n\n\ntypedef struct gpi__strided_params{\ngpi__operation_params operation;\n"
+"void*data[GPI__PARAMS_TENSORS];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gpi__strided_params;\n\n\ntypedef struct gpi__axes{\nlong long extent[GPI__PARAMS_AXES];\nlong long stride[GPI__PARAMS_TENSORS][GPI__PARAMS_AXES];\nint rank;\n}gpi__axes;\ntypedef struct gpi__sum_params{\ngpi__operation_params operation;\nvoid*data[GPI__PARAMS_TENSORS];\ngpi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gpi__sum_params;\n\n\n\ntypedef struct gpi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GPI__PARAMS_AXES];\nlong long stride_a[GPI__PARAMS_AXES],stride_y[GPI__PARAMS_AXES],stride_turned[GPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\nlong long scale_gap;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gpi__scaled_params;\n\n\n"
+"#define GPI__NETWORK_LAYERS 16\n#define GPI__NETWORK_PLACES 24\n\ntypedef struct gpi__network_operand{\nconst void*data;\nlong long ld;\ndouble number;\n}gpi__network_operand;\n\ntypedef struct gpi__network_params{\nconst void*x,*dy;\nvoid*y,*dx;\nlong long x_ld,y_ld;\nint rows;\nconst void*w[GPI__NETWORK_LAYERS],*bias[GPI__NETWORK_LAYERS];\nfloat parameter[GPI__NETWORK_LAYERS];\ngpi__network_operand places[GPI__NETWORK_PLACES];\nfloat*partials;\n}gpi__network_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS 1\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1&& !(GATED&&IN_STRETCHES&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr bool KEEPS_BIAS= !GATED&& !ADDS_COLUMNS;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gpi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\n"
@@ -17704,14 +17698,6 @@ static const gpi__source gpi__sources[] = {
 "DEVICE void raise_amax(const gpi__scaled_params&p,const Tile&tile,const Magnitude*largest,Magnitude known){\nif(RAISES&&has_number<K_FAST>(tile)&&largest[threadIdx.x]>known)\natomicMax((Magnitude*)p.amax+place_of_thread<K_FAST>(p,tile),largest[threadIdx.x]);\n}\n\ntemplate<bool Fast_is_k>DEVICE Run<Y,WIDE>rounded(const Words<A,WIDE> &words,const Acc*factor,int v){\nAcc values[WIDE];\nwords_to_acc(words,values);\nUNROLL\nfor(int e=0;e<WIDE;e++)\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[index_of<Fast_is_k>(column_of_thread()+e,line_of_vector(v))];\nreturn run_from_acc<Y>(values);\n}\n\n\nconstexpr int BLOCKS=TWO&&(GEMMEPI_AMAX||sizeof(A)==8)?1:1024/THREADS;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_scaled(GEMMEPI_PARAMS gpi__scaled_params p){\n__shared__ Magnitude largest[TWO?2*TILE:TILE];\n__shared__ Acc factor[TWO?2*TILE:TILE];\n__shared__ Square square;\n\nconst Tile tile=tile_at(p,GEMMEPI_SCALE==FROM_AMAX?gridDim.x-1-blockIdx.x:blockIdx.x);\n"
 "Words<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<(TWO?2*TILE:TILE)){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&has_number<K_FAST>(tile))\nfactor[threadIdx.x]=p.scale[place_of_thread<K_FAST>(p,tile)];\n}\nif(KEEPS_VALUES)\nUNROLL\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load_vector(p,tile,v);\nconst Magnitude known=known_amax(p,tile);\nauto take=[&](int v){return KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load_vector(p,tile,v);};\n__syncthreads();\nif(TAKES_AMAX){\ntake_amax(&largest[TWO&& !K_FAST?TILE:0],&largest[TWO&&K_FAST?TILE:0],take);\n__syncthreads();\n}\nsettle(p,tile,largest,factor);\nif(!GEMMEPI_STORES){\nraise_amax(p,tile,largest,known);\nreturn;\n}\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS / AT_ONCE : 8 / AT_ONCE\nfor(int v=0;v<VECTORS;v+=AT_ONCE){\nRun<Y,WIDE>runs[AT_ONCE];\nUNROLL\nfor(int r=0;r<AT_ONCE;r++){\nruns[r]=rounded<K_FAST>(take(v+r),factor,v+r);\nstore_vector(p,tile,v+r,runs[r]);\n}\nif(TWO)\nUNROLL\n"
 "for(int r=0;r<AT_ONCE;r++)\nruns[r]=rounded<!K_FAST>(take(v+r),factor+TILE,v+r);\nkeep_turned(square,v,runs);\n}\nif(TURNS){\n__syncthreads();\nstore_turned(p,tile,square);\n}\nraise_amax(p,tile,largest,known);\n}\n"}},
-{"scaled.cuh",
-{
-"#line 1 \"src/kernels/scaled.cuh\"\n\n#pragma once\n#include \"found_scale.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_AMAX 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n"}},
-{"scaled_rows.cu",
-{
-"#line 1 \"src/kernels/scaled_rows.cu\"\n\n\n#include \"scaled.cuh\"\n\n#ifndef GEMMEPI_GROUP\n#define GEMMEPI_GROUP 128\n#define GEMMEPI_VECTORS 4\n#endif\n\nconstexpr int GROUP=GEMMEPI_GROUP,VECTORS=GEMMEPI_VECTORS,THREADS=GROUP<128?128:GROUP,ROWS=THREADS/GROUP;\n\n\nDEVICE Magnitude largest_of_row(Magnitude largest){\n__shared__ Magnitude warps[THREADS/32];\nlargest=largest_of_warp(largest);\nif(GROUP>32){\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nUNROLL\nfor(int i=0;i<GROUP/32;i++){\nMagnitude other=warps[threadIdx.x/GROUP*(GROUP/32)+i];\nlargest=other>largest?other:largest;\n}\n}\nreturn largest;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_scaled_rows(GEMMEPI_PARAMS gpi__scaled_params p){\nu32 line=blockIdx.x*ROWS+threadIdx.x/GROUP,rows=(u32)p.extent[1],outer=line/rows,row=line -outer*rows;\nint lane=(int)threadIdx.x%GROUP;\nconst A*a=(const A*)p.a+row*p.stride_a[1];\nY*y=(Y*)p.y+row*p.stride_y[1];\n"
-"for(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nbool exists=outer==0;\nint extent=exists?(int)p.extent[0]:0;\nWords<A,VECTOR>words[VECTORS];\nUNROLL\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nif(first+VECTOR<=extent)\nwords[v]= *reinterpret_cast<const Words<A,VECTOR> *>(a+first);\nelse\nwords[v]=words_of(read_elements<VECTOR>(a+first,extent-first));\n}\nMagnitude largest=0;\nUNROLL\nfor(int v=0;v<VECTORS;v++){\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\nkeep_largest_of<Amax>(values,largest);\n}\nlargest=largest_of_row(largest);\nfloat scale=scale_of_amax<Y>(largest);\nif(exists&&lane==0){\np.y_scale[line]=scale;\nif(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[line]=largest;\n}\nAcc factor=1/(Acc)scale;\nUNROLL\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nAcc values[VECTOR];\nif(SAME<A,F16> &&THREADS*VECTORS>4096)\nUNROLL\n"
-"for(u32&word:words[v].at)\nasm volatile(\"\" : \"+r\"(word));\nwords_to_acc(words[v],values);\nUNROLL\nfor(int e=0;e<VECTOR;e++)\nvalues[e]*=factor;\nRun<Y,VECTOR>run=run_from_acc<Y>(values);\nif(first+VECTOR<=extent)\n*reinterpret_cast<Words<Y,VECTOR> *>(y+first)=words_of(run);\nelse\nUNROLL\nfor(int e=0;e<VECTOR;e++)\nif(first+e<extent)\ny[first+e]=run.at[e];\n}\n}\n"}},
 {"scaled_tensor.cu",
 {
 "#line 1 \"src/kernels/scaled_tensor.cu\"\n\n\n\n\n#define GEMMEPI_WHOLE 1\n#ifndef GEMMEPI_ITEMS\n#define GEMMEPI_SLOW 64\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS 0\n#define GEMMEPI_ITEMS 1\n#define GEMMEPI_FLAT 0\n#endif\n#include \"scaled_tile.cuh\"\n\nconstexpr int KEPT=WORDS>16||TURNS?1:2;\n\nenum{FINDS_AMAX,STORES};\n\n\nDEVICE u32 tile_of_round(u32 round,int i){\nreturn blockIdx.x+gridDim.x*(round*KEPT+i);\n}\nDEVICE u32 rounds_of_block(const gpi__scaled_params&p){\nu32 step=gridDim.x*KEPT;\nreturn(p.tile_count-blockIdx.x+step -1)/step;\n}\n\nDEVICE void load_round(const gpi__scaled_params&p,u32 round,Words<A,WIDE>(&words)[KEPT][VECTORS]){\nUNROLL\nfor(int i=0;i<KEPT;i++){\nu32 number=tile_of_round(round,i);\nTile tile=tile_at(p,number<p.tile_count?number:0);\nif(number>=p.tile_count)\ntile.extent_slow=0;\nUNROLL\nfor(int v=0;v<VECTORS;v++)\nwords[i][v]=load_vector(p,tile,v);\n}\n}\n\n"
@@ -17764,12 +17750,18 @@ static const gpi__source gpi__sources[] = {
 "load_blocks<Members,(Periods&4)!=0>(line_from<Type>(line_from<Type>(operand.data,item_start<Number>(p,place)),row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,elements.at);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\nUNROLL\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\nUNROLL\nfor(int i=0;i<Members*UNITS;i++)\nif constexpr(IN_BLOCKS)\nx[i/UNITS][i%UNITS]=scaled(elements.at[i/UNITS][i%UNITS]);\nelse\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 #endif
 #ifndef GEMMEPI_NO_FP8
-{"found_scales.cu",
+{"history.cu",
 {
-"#line 1 \"src/kernels/found_scales.cu\"\n\n\n#include \"found_scale.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_D_TYPE\n#define GEMMEPI_D_TYPE E4M3\n#define GEMMEPI_MODE 3\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_KEPT 1\n#endif\n\ntypedef GEMMEPI_D_TYPE D;\nconstexpr int THREADS=256,TAKEN=4;\nconstexpr int KEPT=GEMMEPI_KEPT;\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER;\nconstexpr int LANES=BY_ROWS?THREADS:32,SPANS_OF_BLOCK=THREADS/LANES;\n\nDEVICE Words<F32,TAKEN>read_four(const float*from,long long left){\nif(GEMMEPI_ALIGNED&&left>=TAKEN)\nreturn*reinterpret_cast<const Words<F32,TAKEN> *>(from);\nreturn words_of(read_elements<TAKEN>(from,left<TAKEN?(int)left:TAKEN));\n}\n\n\nDEVICE u32 largest_of_span(u32 largest){\nlargest=largest_of_warp(largest);\nif constexpr(BY_ROWS){\n__shared__ u32 of_warps[THREADS/32];\nif(threadIdx.x%32==0)\nof_warps[threadIdx.x/32]=largest;\n__syncthreads();\n"
-"largest=largest_of_warp(of_warps[threadIdx.x%(THREADS/32)]);\n}\nreturn largest;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_quantise(GEMMEPI_PARAMS gpi__quantise_params p){\nlong long spans=BY_ROWS?1:(p.columns+SCALE_STEPS-1)/SCALE_STEPS;\nlong long span=(long long)blockIdx.x*SPANS_OF_BLOCK+threadIdx.x/LANES;\nlong long rest=span/p.rows,row=span-rest*p.rows,item=rest/spans,first=(rest-item*spans)*SCALE_STEPS;\nafter_launches_before();\nif(item>=p.items)\nreturn;\nlong long left=p.columns-first,count=BY_ROWS||left<SCALE_STEPS?left:SCALE_STEPS;\nconst float*x=(const float*)p.x.data+item*p.x.stride +row*p.x.ld+first;\nD*d=(D*)p.d.data+item*p.d.stride +row*p.d.ld+first;\nlong long begin=threadIdx.x%LANES*TAKEN;\nWords<F32,TAKEN>kept[KEPT?KEPT:1];\nu32 largest=0;\nUNROLL\nfor(int k=0;k<KEPT;k++)\nif(begin+k*LANES*TAKEN<count)\nkept[k]=read_four(x+begin+k*LANES*TAKEN,count-begin-k*LANES*TAKEN);\n"
-"auto four_at=[&](long long i,int k){return KEPT?kept[k]:read_four(x+i,count-i);};\n#pragma unroll KEPT ? KEPT : 1\nfor(long long k=0;KEPT?k<KEPT:begin+k*LANES*TAKEN<count;k++){\nlong long i=begin+k*LANES*TAKEN;\nF32 values[TAKEN];\nif(i>=count)\nbreak;\nwords_to_acc(four_at(i,(int)k),values);\nkeep_largest(values,TAKEN,largest);\n}\nfloat scale=scale_of_amax<D>(largest_of_span(largest)),factor=factor_of_scale(scale);\nif(threadIdx.x%LANES==0)\np.scale[item*p.scale_stride +first/SCALE_STEPS*p.rows+row]=scale;\n#pragma unroll KEPT ? KEPT : 1\nfor(long long k=0;KEPT?k<KEPT:begin+k*LANES*TAKEN<count;k++){\nlong long i=begin+k*LANES*TAKEN;\nF32 values[TAKEN];\nif(i>=count)\nbreak;\nwords_to_acc(four_at(i,(int)k),values);\nUNROLL\nfor(int e=0;e<TAKEN;e++)\nvalues[e]*=factor;\nRun<D,TAKEN>run=run_from_acc<D>(values);\nif(GEMMEPI_ALIGNED&&count-i>=TAKEN)\n*reinterpret_cast<Words<D,TAKEN> *>(d+i)=words_of(run);\nelse\nUNROLL\nfor(int e=0;e<TAKEN;e++)\nif(e<count-i)\nd[i+e]=run.at[e];\n}\n"
-"}\n\n\nextern \"C\" __global__ void __launch_bounds__(1024)gemmepi_history(GEMMEPI_PARAMS gpi__history_params p){\n__shared__ u32 of_warps[32];\nafter_launches_before();\nu32 i=threadIdx.x,amax=i<(u32)p.count?magnitude(p.history[i]):0;\nu32 finite=amax<0x7f800000?amax:0,largest=largest_of_warp(finite);\nif(i%32==0)\nof_warps[i/32]=largest;\n__syncthreads();\nif(i+1<(u32)p.count)\np.history[i+1]=__uint_as_float(amax);\nif(i>=32)\nreturn;\nlargest=largest_of_warp(i<blockDim.x/32?of_warps[i]:0);\nif(i==0){\nfloat scale=scale_of_amax<D>(largest);\np.history[0]=0;\n*p.scale=scale;\n*p.reciprocal=factor_of_scale(scale);\n}\n}\n"}},
+"#line 1 \"src/kernels/history.cu\"\n\n#include \"found_scale.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_Y_TYPE\n#define GEMMEPI_Y_TYPE E4M3\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(1024)gemmepi_history(GEMMEPI_PARAMS gpi__history_params p){\n__shared__ u32 of_warps[32];\nafter_launches_before();\nu32 i=threadIdx.x,amax=i<(u32)p.count?magnitude(p.history[i]):0;\nu32 finite=amax<0x7f800000?amax:0,largest=largest_of_warp(finite);\nif(i%32==0)\nof_warps[i/32]=largest;\n__syncthreads();\nif(i+1<(u32)p.count)\np.history[i+1]=__uint_as_float(amax);\nif(i>=32)\nreturn;\nlargest=largest_of_warp(i<blockDim.x/32?of_warps[i]:0);\nif(i==0){\nfloat scale=scale_of_amax<GEMMEPI_Y_TYPE>(largest);\np.history[0]=0;\n*p.scale=scale;\n*p.reciprocal=factor_of_scale(scale);\n}\n}\n"}},
+{"scaled.cuh",
+{
+"#line 1 \"src/kernels/scaled.cuh\"\n\n#pragma once\n#include \"found_scale.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_AMAX 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n"}},
+{"scaled_rows.cu",
+{
+"#line 1 \"src/kernels/scaled_rows.cu\"\n\n\n\n#include \"scaled.cuh\"\n\n#ifndef GEMMEPI_GROUP\n#define GEMMEPI_THREADS 128\n#define GEMMEPI_GROUP 128\n#define GEMMEPI_VECTORS 4\n#define GEMMEPI_RANK 2\n#define GEMMEPI_ALIGNED 1\n#define GEMMEPI_REST 0\n#endif\n\nconstexpr int GROUP=GEMMEPI_GROUP,VECTORS=GEMMEPI_VECTORS,THREADS=GEMMEPI_THREADS,ROWS=THREADS/GROUP;\nconstexpr bool KEEPS=VECTORS!=0;\nconstexpr bool ALWAYS=GEMMEPI_ALIGNED;\n#if GEMMEPI_VECTORS\ntypedef int Extent;\n#else\ntypedef long long Extent;\n#endif\n\n\nDEVICE Magnitude largest_of_row(Magnitude largest){\n__shared__ Magnitude warps[THREADS/32];\nlargest=largest_of_warp(largest);\nif(GROUP>32){\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nUNROLL\nfor(int i=0;i<GROUP/32;i++){\nMagnitude other=warps[threadIdx.x/GROUP*(GROUP/32)+i];\nlargest=other>largest?other:largest;\n}\n}\nreturn largest;\n}\n\nDEVICE Words<A,VECTOR>read_vector(const A*from,Extent valid){\n"
+"if(GEMMEPI_ALIGNED&&valid>=VECTOR)\nreturn*reinterpret_cast<const Words<A,VECTOR> *>(from);\nreturn words_of(read_elements<VECTOR>(from,valid<VECTOR?(int)valid:VECTOR));\n}\n\nDEVICE void store_vector(Y*to,const Run<Y,VECTOR> &run,Extent valid){\nif(GEMMEPI_ALIGNED&&valid>=VECTOR)\n*reinterpret_cast<Words<Y,VECTOR> *>(to)=words_of(run);\nelse\nUNROLL\nfor(int e=0;e<VECTOR;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_scaled_rows(GEMMEPI_PARAMS gpi__scaled_params p){\nu32 line=blockIdx.x*ROWS+threadIdx.x/GROUP,outer=line;\nint lane=(int)threadIdx.x%GROUP;\nconst A*a=(const A*)p.a;\nY*y=(Y*)p.y;\nExtent extent=(Extent)p.extent[0];\nlong long place=line;\nbool exists=true;\nconst int rank=VECTORS==1?GEMMEPI_RANK:p.rank;\nfor(int d=1;d<rank;d++){\nu32 along=(u32)p.extent[d],next=0,at=outer;\nif(d+1<rank){\nnext=outer/along;\nat=outer-next*along;\n}else{\nexists=at<along;\nplace +=at*p.scale_gap;\n}\na+=at*p.stride_a[d];\n"
+"y+=at*p.stride_y[d];\nif(GEMMEPI_REST&&d==2&&at+1==along)\nextent=GEMMEPI_REST;\nouter=next;\n}\nextent=exists?extent:0;\nafter_launches_before();\nWords<A,VECTOR>words[KEEPS?VECTORS:1];\nUNROLL\nfor(int v=0;v<VECTORS;v++)\nif(ALWAYS||(v*GROUP +lane)*VECTOR<extent)\nwords[v]=read_vector(a+(v*GROUP +lane)*VECTOR,extent-(v*GROUP +lane)*VECTOR);\nauto vector_at=[&](Extent first,int v){return KEEPS?words[v]:read_vector(a+first,extent-first);};\nMagnitude largest=0;\n#pragma unroll KEEPS ? VECTORS : 4\nfor(Extent v=0;KEEPS?v<VECTORS:(v*GROUP +lane)*VECTOR<extent;v++){\nExtent first=(v*GROUP +lane)*VECTOR;\nAcc values[VECTOR];\nif(!ALWAYS&&first>=extent)\nbreak;\nwords_to_acc(vector_at(first,(int)v),values);\nkeep_largest_of<Amax>(values,largest);\n}\nlargest=largest_of_row(largest);\nfloat scale=scale_of_amax<Y>(largest);\nif(exists&&lane==0){\np.y_scale[place]=scale;\nif(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[line]=largest;\n}\n"
+"Acc factor=SAME<A,F32> ?(Acc)factor_of_scale(scale):1/(Acc)scale;\n#pragma unroll KEEPS ? VECTORS : 4\nfor(Extent v=0;KEEPS?v<VECTORS:(v*GROUP +lane)*VECTOR<extent;v++){\nExtent first=(v*GROUP +lane)*VECTOR;\nAcc values[VECTOR];\nif(!ALWAYS&&first>=extent)\nbreak;\nif(SAME<A,F16> &&THREADS*VECTORS>4096)\nUNROLL\nfor(u32&word:words[v].at)\nasm volatile(\"\" : \"+r\"(word));\nwords_to_acc(vector_at(first,(int)v),values);\nUNROLL\nfor(int e=0;e<VECTOR;e++)\nvalues[e]*=factor;\nstore_vector(y+first,run_from_acc<Y>(values),extent-first);\n}\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_NETWORK
 {"network.cu",
@@ -22535,6 +22527,43 @@ static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *
       pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
+/* kernels/scaled_rows.cu: rows with a scale each, made of their amax, as casts and D have them. */
+
+#define GPI__ROW_MOST_THREADS 1024
+#define GPI__ROW_MOST_VECTORS 8 /* of a thread; four where that is enough, as more rows are under way then */
+
+typedef struct gpi__row_way {
+  int threads; /* of a block */
+  int group,
+    vectors; /* threads of a row, and what each of them keeps; 0: rows are too long, and are read again */
+  int aligned, rest; /* the defines of these names */
+} gpi__row_way;
+
+/* vectors: of a row, each of some elements. Fours need so few registers that a thread may keep sixteen. */
+static gpi__row_way gpi__row_way_for(int64_t vectors, int elements) {
+  gpi__row_way way = {elements == 4 ? 256 : 128, 32, 0, 1, 0};
+  while (way.group < GPI__ROW_MOST_THREADS && vectors > (int64_t)way.group * GPI__ROW_MOST_VECTORS / 2)
+    way.group *= 2;
+  if (elements == 4 && way.group > 256 && vectors <= 256 * 16)
+    way.group = 256;
+  if (vectors <= GPI__ROW_MOST_THREADS * GPI__ROW_MOST_VECTORS)
+    way.vectors = (int)gpi__divide_up(vectors, way.group);
+  way.threads = way.group < way.threads ? way.threads : way.group;
+  return way;
+}
+
+static void gpi__append_row_way(gpi__text *text, const gpi__row_way *way, int rank) {
+  gpi__append(text, "#define GEMMEPI_THREADS %d\n#define GEMMEPI_GROUP %d\n", way->threads, way->group);
+  gpi__append(text, "#define GEMMEPI_VECTORS %d\n#define GEMMEPI_ALIGNED %d\n", way->vectors, way->aligned);
+  gpi__append(text, "#define GEMMEPI_REST %d\n#define GEMMEPI_RANK %d\n", way->rest, rank);
+}
+
+/* lines: rows of all items */
+static void gpi__share_out_rows(int64_t lines, const gpi__row_way *way, gpi__launch *launch) {
+  launch->blocks = (unsigned)gpi__divide_up(lines, way->threads / way->group);
+  launch->threads_x = (unsigned)way->threads;
+  launch->threads_y = 1;
+}
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* What a run of an element-wise plan reads and writes: tensors that lie by strides, and scales and amax, which lie by themselves. */
 
@@ -23824,21 +23853,6 @@ static gemmepi_status gpi__build_scaled_tensor(gemmepi_context *context, const g
 
 /* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
 
-#define GPI__ROW_MOST_THREADS 1024
-#define GPI__ROW_MOST_VECTORS 8 /* of a thread; four where that is enough, as more rows are under way then */
-
-typedef struct gpi__row_way {
-  int group, vectors; /* threads of a row, and what each of them has */
-} gpi__row_way;
-
-static gpi__row_way gpi__row_way_for(int64_t vectors) {
-  gpi__row_way way = {32, 0};
-  while (way.group < GPI__ROW_MOST_THREADS && vectors > (int64_t)way.group * GPI__ROW_MOST_VECTORS / 2)
-    way.group *= 2;
-  way.vectors = (int)gpi__divide_up(vectors, way.group);
-  return way;
-}
-
 /* Whether a task's scales are made so. way: of its cast, by tiles */
 static int gpi__is_of_rows(const gpi__task *task, const gpi__scaled_step *step, const gpi__scaled_way *way, int vector) {
   const gpi__scaled_params *params = &step->params;
@@ -23854,26 +23868,24 @@ static int gpi__is_of_rows(const gpi__task *task, const gpi__scaled_step *step, 
 static void gpi__append_row_defines(gpi__text *text, const gpi__task *task, const gpi__row_way *way) {
   gpi__append_scaled_types(text, task);
   gpi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
-  gpi__append(text, "#define GEMMEPI_GROUP %d\n#define GEMMEPI_VECTORS %d\n", way->group, way->vectors);
+  gpi__append_row_way(text, way, task->rank > 2 ? task->rank : 2);
 }
 
 /* In the place of the two launches. */
 static gemmepi_status gpi__build_scaled_rows(gemmepi_context *context, const gpi__task *task, int vector,
   gpi__scaled_step *step) {
-  gpi__row_way way = gpi__row_way_for(gpi__divide_up(step->params.extent[0], vector));
+  gpi__row_way way = gpi__row_way_for(gpi__divide_up(step->params.extent[0], vector), vector);
   char prologue[512];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   int64_t lines = 1;
-  int d, threads = way.group < 128 ? 128 : way.group;
+  int d;
   for (d = 1; d < step->params.rank; d++)
     lines *= step->params.extent[d];
   step->amax_bytes = step->partial_bytes = 0;
   step->is_two = 0;
-  step->tile_slow = threads / way.group;
+  gpi__share_out_rows(lines, &way, &step->cast);
+  step->tile_slow = (int)step->cast.threads_x / way.group;
   step->row_threads = way.group;
-  step->cast.blocks = (unsigned)gpi__divide_up(lines, threads / way.group);
-  step->cast.threads_x = (unsigned)threads;
-  step->cast.threads_y = 1;
   gpi__append_row_defines(&text, task, &way);
   gpi__name_operation(task, task->operation, "gemmepi_scaled_rows", task->operands[GPI__IN_A].dtype,
     task->operands[GPI__OUT_Y].dtype, &step->cast);
@@ -26085,11 +26097,9 @@ static void gpi__explain_behind_kernel(gpi__text *text, const gpi__product_kerne
  Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
  one ahead, which makes the scale of this run from the amax of earlier ones, and room for its own. */
 
-#define GPI__QUANTISE_THREADS 256 /* found_scales.cu */
-
 typedef struct gpi__found_step {
   gpi__launch launch; /* behind the product, or with TENSOR ahead of it */
-  gpi__quantise_params params; /* all but pointers */
+  gpi__scaled_params params; /* all but pointers */
   gpi__history_params history; /* likewise, with TENSOR */
   size_t bytes; /* of workspace beside the product's: D in F32, or the scale's reciprocal */
 } gpi__found_step;
@@ -26140,47 +26150,66 @@ static void gpi__point_within(const gpi__problem *problem, void *place, gpi__arg
 
 /* >>building */
 
-/* Fours of a row that each thread of a block keeps, a power of two; 0: rows are too long. */
-static int gpi__kept_of_row(int64_t columns) {
-  int kept = 1;
-  while (kept <= 16 && columns > (int64_t)4 * GPI__QUANTISE_THREADS * kept)
-    kept *= 2;
-  return kept <= 16 ? kept : 0;
+static int gpi__finds_vectors(const gpi__problem *problem) {
+  return problem->found_scale == GEMMEPI_SCALE_VECTOR_128;
+}
+
+/* Where fours of D begin at multiples of their size, those of its F32 do, too. */
+static gpi__row_way gpi__found_way(const gpi__problem *problem) {
+  const gpi__view *d = &problem->views[GPI__D];
+  gpi__row_way way = gpi__row_way_for(gpi__divide_up(gpi__finds_vectors(problem) ? 128 : d->length, 4), 4);
+  way.aligned = d->alignment % 4 == 0 && (d->lines <= 1 || d->ld % 4 == 0) &&
+        (problem->batch <= 1 || d->batch_stride % 4 == 0);
+  way.rest = gpi__finds_vectors(problem) && d->length > 128 ? (int)(d->length % 128) : 0;
+  return way;
+}
+
+/* Axes: of a row, of rows, and of vectors and items where there is more than one. */
+static int gpi__found_rank(const gpi__problem *problem) {
+  int has_vectors = gpi__finds_vectors(problem) && problem->views[GPI__D].length > 128;
+  return 2 + has_vectors + (problem->batch > 1);
 }
 
 static void gpi__append_found_defines(gpi__text *text, const gpi__problem *problem) {
-  const gpi__view *d = &problem->views[GPI__D];
-  int aligned = d->alignment % 4 == 0 && (d->lines <= 1 || d->ld % 4 == 0) &&
-        (problem->batch <= 1 || d->batch_stride % 4 == 0);
-  gpi__append(text, "#define GEMMEPI_D_TYPE %s\n#define GEMMEPI_MODE %d\n#define GEMMEPI_ALIGNED %d\n",
-    gpi__type_name(problem, GPI__D), (int)problem->found_scale, aligned);
-  gpi__append(text, "#define GEMMEPI_KEPT %d\n", problem->found_scale == GEMMEPI_SCALE_OUTER ? gpi__kept_of_row(d->length) : 1);
-  gpi__append(text, "#define GEMMEPI_POWER_OF_TWO %d\n", (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0);
+  gpi__row_way way = gpi__found_way(problem);
+  gpi__append(text, "#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE %s\n#define GEMMEPI_ACC F32\n",
+    gpi__type_name(problem, GPI__D));
+  gpi__append(text, "#define GEMMEPI_AMAX 0\n#define GEMMEPI_POWER_OF_TWO %d\n",
+    (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0);
+  if (problem->found_scale != GEMMEPI_SCALE_TENSOR)
+    gpi__append_row_way(text, &way, gpi__found_rank(problem));
 }
 
-/* The launch behind the product: a block for a row, or a warp of it for a vector. */
+static void gpi__set_axis(gpi__scaled_params *params, int64_t extent, int64_t stride) {
+  params->extent[params->rank] = extent;
+  params->stride_a[params->rank] = params->stride_y[params->rank] = stride;
+  params->rank++;
+}
+
+/* The launch behind the product: rows, or vectors of the same columns. D in F32 lies as D does. */
 static gemmepi_status gpi__lay_out_quantise(const gpi__problem *problem, gpi__found_step *step) {
   const gpi__view *d = &problem->views[GPI__D];
-  int is_vector = problem->found_scale == GEMMEPI_SCALE_VECTOR_128;
-  int64_t spans =
-    gpi__times(gpi__times(d->lines, problem->batch), is_vector ? gpi__divide_up(d->length, 128) : 1);
-  int64_t blocks = gpi__divide_up(spans, is_vector ? GPI__QUANTISE_THREADS / 32 : 1);
-  GPI__UNSUPPORTED_IF(blocks > INT_MAX, "d has more scales to be found than a grid has blocks");
+  int64_t spans = gpi__finds_vectors(problem) ? gpi__divide_up(d->length, 128) : 1;
+  int64_t lines = gpi__times(gpi__times(d->lines, problem->batch), spans);
+  gpi__row_way way = gpi__found_way(problem);
+  GPI__UNSUPPORTED_IF(lines > INT_MAX, "d has more scales to be found than a grid has blocks");
   step->bytes = gpi__bytes_for(d->bytes, sizeof(float));
-  step->params.x = step->params.d = gpi__kernel_matrix_of(d);
-  step->params.scale_stride = problem->views[GPI__FOUND_SCALE_D].batch_stride;
-  step->params.rows = d->lines;
-  step->params.columns = d->length;
-  step->params.items = problem->batch;
-  step->launch.blocks = (unsigned)blocks;
-  step->launch.threads_x = GPI__QUANTISE_THREADS;
+  gpi__set_axis(&step->params, spans > 1 ? 128 : d->length, 1);
+  gpi__set_axis(&step->params, d->lines, d->ld);
+  if (spans > 1)
+    gpi__set_axis(&step->params, spans, 128);
+  if (problem->batch > 1) {
+    gpi__set_axis(&step->params, problem->batch, d->batch_stride);
+    step->params.scale_gap = problem->views[GPI__FOUND_SCALE_D].batch_stride - d->lines * spans;
+  }
+  gpi__share_out_rows(lines, &way, &step->launch);
   return GEMMEPI_OK;
 }
 
 /* With build_lock held, the primary context current. */
 static gemmepi_status gpi__build_found_step(gemmepi_context *context, const gpi__problem *problem, gpi__found_step *step) {
   int is_tensor = problem->found_scale == GEMMEPI_SCALE_TENSOR;
-  char prologue[256];
+  char prologue[512];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status = is_tensor ? GEMMEPI_OK : gpi__lay_out_quantise(problem, step);
   if (status)
@@ -26190,13 +26219,13 @@ static gemmepi_status gpi__build_found_step(gemmepi_context *context, const gpi_
     step->history.count = problem->amax_history;
     step->launch.blocks = 1;
     step->launch.threads_x = (unsigned)(problem->amax_history + 31) / 32 * 32;
+    step->launch.threads_y = 1;
   }
-  step->launch.threads_y = 1;
   gpi__append_found_defines(&text, problem);
   gpi__name_kernel(&step->launch, "gemmepi_%s_%s", is_tensor ? "scale_of_history" : "find_scales",
     gpi__type_name(problem, GPI__D));
-  return gpi__get_waiting_kernel(context, "found_scales.cu", prologue,
-    is_tensor ? "gemmepi_history" : "gemmepi_quantise", &step->launch);
+  return gpi__get_waiting_kernel(context, is_tensor ? "history.cu" : "scaled_rows.cu", prologue,
+    is_tensor ? "gemmepi_history" : "gemmepi_scaled_rows", &step->launch);
 }
 
 /* >>running */
@@ -26214,10 +26243,10 @@ static gemmepi_status gpi__run_history(const gemmepi_context *context, const gpi
 /* With OUTER and VECTOR_128, behind it. */
 static gemmepi_status gpi__run_quantise(const gemmepi_context *context, const gpi__found_step *step,
   const gpi__arguments *arguments, void *place, gemmepi_stream stream) {
-  gpi__quantise_params params = step->params;
-  params.x.data = place;
-  params.d.data = arguments->pointers[GPI__D];
-  params.scale = (float *)arguments->pointers[GPI__FOUND_SCALE_D];
+  gpi__scaled_params params = step->params;
+  params.a = place;
+  params.y = arguments->pointers[GPI__D];
+  params.y_scale = (float *)arguments->pointers[GPI__FOUND_SCALE_D];
   return gpi__launch_kernel(context, &step->launch, &params, "scales of d", stream);
 }
 

@@ -27,12 +27,12 @@ OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "sm80": "GEMMEPI_NO_SM80", "gemm_s
            "gemm_weights_sm90.cu": "GEMMEPI_NO_SM90",
            "gemm_sm90.cu": "GEMMEPI_NO_SM90", "maps_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
            "operations.cuh": "GEMMEPI_NO_ELEMENTWISE", "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE",
-           "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8", "scaled.cuh": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8",
-           "scaled_rows.cu": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8", "scaled_tensor.cu": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8", "scaled_tile.cuh": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8",
+           "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8", "scaled.cuh": "GEMMEPI_NO_FP8",
+           "scaled_rows.cu": "GEMMEPI_NO_FP8", "scaled_tensor.cu": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8", "scaled_tile.cuh": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8",
            "formula_pass.cu": "GEMMEPI_NO_FORMULA", "formula_run.cuh": "GEMMEPI_NO_FORMULA",
            "network.cu": "GEMMEPI_NO_NETWORK", "network_few.cu": "GEMMEPI_NO_NETWORK", "network_backward.cu": "GEMMEPI_NO_NETWORK",
            "network.cuh": "GEMMEPI_NO_NETWORK", "network_function.cuh": "GEMMEPI_NO_NETWORK", "network_wgmma.cuh": "GEMMEPI_NO_NETWORK",
-           "found_scales.cu": "GEMMEPI_NO_FP8", "sm90/scales.cuh": "GEMMEPI_NO_SM90 GEMMEPI_NO_FP8"}
+           "history.cu": "GEMMEPI_NO_FP8", "sm90/scales.cuh": "GEMMEPI_NO_SM90 GEMMEPI_NO_FP8"}
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
 
 

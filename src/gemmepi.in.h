@@ -165,6 +165,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 GPI__OPTIMIZE_LITTLE_END
 #include "elementwise/formula_launch.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
+#include "elementwise/scaled_rows.h"
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "elementwise/regions.h"
 #include "elementwise/formula_axes.h"

@@ -41,7 +41,8 @@ static const family elementwise = {"elementwise", "elementwise.cu", 0, NULL, 0};
 static const family sum = {"sum", "sum.cu", 0, NULL, 0};
 static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
 static const family found = {"found", "gemm_sm90.cu", 0, "sm_90a", 90};
-static const family found_scales = {"found_scales", "found_scales.cu", 0, NULL, 0};
+static const family history = {"history", "history.cu", 0, NULL, 0};
+static const family found_rows = {"found_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family formula_pass = {"formula_pass", "formula_pass.cu", 0, NULL, 0};
 static const family formula_reduce = {"formula_reduce", "formula_reduce.cu", 0, NULL, 0};
 static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
@@ -749,7 +750,7 @@ static void add_scaled_rows(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags
     char name[96], prologue[1024];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
-    gpi__row_way way;
+    gpi__row_way way = {group < 128 ? 128 : group, group, vectors, 1, 0};
     request made;
     take_request(&made, GEMMEPI_OP_CAST, 0, from, &layouts[1]);
     made.outputs.dtype = to;
@@ -758,7 +759,6 @@ static void add_scaled_rows(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags
     made.desc.a = &made.inputs;
     made.desc.y = &made.outputs;
     finish_request(&made, "a scaled cast");
-    way.group = group, way.vectors = vectors;
     append_dtype(&text, from);
     gpi__append(&text, "_to_");
     append_dtype(&text, to);
@@ -832,11 +832,13 @@ static void list_both_layouts(void) {
 
 static void list_scaled_rows(void) {
     static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F16};
-    static const int ways[][2] = {{32, 1}, {32, 4}, {64, 3}, {128, 4}, {512, 4}, {1024, 3}, {1024, 8}};
+    static const int ways[][2] = {{32, 1},  {32, 4},   {64, 3},   {128, 4},
+                                  {512, 4}, {1024, 5}, {1024, 8}, {256, 16}};
     size_t d, i;
     few_archs = 1;
     for (d = 0; d < GPI__COUNT(floats); d++)
-        for (i = 0; i < GPI__COUNT(ways); i++)
+        for (i = 0; i < GPI__COUNT(ways) - (floats[d] != GEMMEPI_F32);
+             i++) /* sixteen vectors: of fours alone */
             add_scaled_rows(floats[d], i % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2,
                             GEMMEPI_CAST_Y_SCALE | (i % 3 ? GEMMEPI_CAST_AMAX : 0), ways[i][0], ways[i][1]);
 }
@@ -1903,7 +1905,7 @@ static void list_found(void) {
                 add_pass(GEMMEPI_F32, nth % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2, epilogue, i & 1, 1);
         }
     for (i = 0; i < 12; i++) {
-        char prologue[256], name[64];
+        char prologue[512], name[64];
         gpi__text text = gpi__text_in(prologue, sizeof prologue);
         gemmepi_matmul_desc desc;
         gpi__problem problem;
@@ -1911,11 +1913,11 @@ static void list_found(void) {
         desc = new_desc(GEMMEPI_BF16, GEMMEPI_BF16, i & 4 ? GEMMEPI_E5M2 : GEMMEPI_E4M3, GEMMEPI_NONE);
         desc.flags |= i & 1 ? GEMMEPI_POWER_OF_TWO_SCALE : 0;
         desc.alignment = i < 6 ? 16 : 1;
-        desc.n = i % 4 == 1 ? 14336 : i % 4 == 2 ? 3000 : i % 4 == 3 ? 20000 : 128;
+        desc.n = i % 4 == 1 ? 14336 : i % 4 == 2 ? 3000 : i % 4 == 3 ? 40000 : 128;
         snprintf(name, sizeof name, "%d", i);
         normalise(&desc, name, &problem);
         gpi__append_found_defines(&text, &problem);
-        add(&found_scales, name, prologue);
+        add(found_mode == GEMMEPI_SCALE_TENSOR ? &history : &found_rows, name, prologue);
     }
     found_mode = GEMMEPI_SCALE_NONE;
     few_archs = 0;

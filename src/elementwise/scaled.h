@@ -3,6 +3,7 @@
 #define GEMMEPI_ELEMENTWISE_SCALED_H
 
 #include "loop.h"
+#include "scaled_rows.h"
 
 #define GPI__SCALED_TILE 128 /* scaled.cu: along its fast axis */
 
@@ -274,21 +275,6 @@ static gemmepi_status gpi__build_scaled_tensor(gemmepi_context *context, const g
 
 /* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
 
-#define GPI__ROW_MOST_THREADS 1024
-#define GPI__ROW_MOST_VECTORS 8 /* of a thread; four where that is enough, as more rows are under way then */
-
-typedef struct gpi__row_way {
-    int group, vectors; /* threads of a row, and what each of them has */
-} gpi__row_way;
-
-static gpi__row_way gpi__row_way_for(int64_t vectors) {
-    gpi__row_way way = {32, 0};
-    while (way.group < GPI__ROW_MOST_THREADS && vectors > (int64_t)way.group * GPI__ROW_MOST_VECTORS / 2)
-        way.group *= 2;
-    way.vectors = (int)gpi__divide_up(vectors, way.group);
-    return way;
-}
-
 /* Whether a task's scales are made so. way: of its cast, by tiles */
 static int gpi__is_of_rows(const gpi__task *task, const gpi__scaled_step *step, const gpi__scaled_way *way,
                            int vector) {
@@ -305,26 +291,24 @@ static int gpi__is_of_rows(const gpi__task *task, const gpi__scaled_step *step, 
 static void gpi__append_row_defines(gpi__text *text, const gpi__task *task, const gpi__row_way *way) {
     gpi__append_scaled_types(text, task);
     gpi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
-    gpi__append(text, "#define GEMMEPI_GROUP %d\n#define GEMMEPI_VECTORS %d\n", way->group, way->vectors);
+    gpi__append_row_way(text, way, task->rank > 2 ? task->rank : 2);
 }
 
 /* In the place of the two launches. */
 static gemmepi_status gpi__build_scaled_rows(gemmepi_context *context, const gpi__task *task, int vector,
                                              gpi__scaled_step *step) {
-    gpi__row_way way = gpi__row_way_for(gpi__divide_up(step->params.extent[0], vector));
+    gpi__row_way way = gpi__row_way_for(gpi__divide_up(step->params.extent[0], vector), vector);
     char prologue[512];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     int64_t lines = 1;
-    int d, threads = way.group < 128 ? 128 : way.group;
+    int d;
     for (d = 1; d < step->params.rank; d++)
         lines *= step->params.extent[d];
     step->amax_bytes = step->partial_bytes = 0;
     step->is_two = 0;
-    step->tile_slow = threads / way.group;
+    gpi__share_out_rows(lines, &way, &step->cast);
+    step->tile_slow = (int)step->cast.threads_x / way.group;
     step->row_threads = way.group;
-    step->cast.blocks = (unsigned)gpi__divide_up(lines, threads / way.group);
-    step->cast.threads_x = (unsigned)threads;
-    step->cast.threads_y = 1;
     gpi__append_row_defines(&text, task, &way);
     gpi__name_operation(task, task->operation, "gemmepi_scaled_rows", task->operands[GPI__IN_A].dtype,
                         task->operands[GPI__OUT_Y].dtype, &step->cast);

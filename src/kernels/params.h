@@ -124,14 +124,7 @@ typedef struct gpi__plain_params {
     GPI__GROUPS
 } gpi__plain_params;
 
-/* found_scales.cu: D = x / scale, the scale of each row, or of each 128 columns of it, made of its amax. scale_stride: from one item's. */
-typedef struct gpi__quantise_params {
-    gpi__kernel_matrix x, d;
-    float *scale;
-    long long scale_stride, rows, columns, items;
-} gpi__quantise_params;
-
-/* found_scales.cu: from the amax of `count` runs the scale of the next one, to whose place all of them make room. */
+/* history.cu: from the amax of `count` runs the scale of the next one, to whose place all of them make room. */
 typedef struct gpi__history_params {
     float *history, *scale, *reciprocal;
     int count;
@@ -328,6 +321,7 @@ typedef struct gpi__scaled_params {
     long long stride_a[GPI__PARAMS_AXES], stride_y[GPI__PARAMS_AXES], stride_turned[GPI__PARAMS_AXES];
     unsigned tiles[2];
     int rank; /* 2 at least */
+    long long scale_gap; /* scaled_rows.cu: scales between those of one index of the last axis, of 3 at least, and the next */
     /* scaled_tensor.cu */
     int phase;
     unsigned tile_count; /* of all items */

@@ -559,7 +559,7 @@ static void plans_of_one_kernel_keep_their_shared_memory(void) {
 /* >>launches around a product, which find D's scales */
 
 static gpi__history_params history_seen;
-static gpi__quantise_params quantise_seen;
+static gpi__scaled_params rows_seen;
 static gpi__sm90_params product_seen;
 static char order_seen[8]; /* of launches: h, q, p */
 
@@ -572,7 +572,7 @@ static void see_found(const fake_launch *launch) {
                   launch->block_x % 32 == 0,
               "%u threads", launch->block_x);
     } else if (strncmp(launch->entry, "gemmepi_find_scales", 19) == 0) {
-        memcpy(&quantise_seen, launch->params, sizeof quantise_seen);
+        memcpy(&rows_seen, launch->params, sizeof rows_seen);
         order_seen[length] = 'q';
     } else {
         memcpy(&product_seen, launch->params, sizeof product_seen);
@@ -631,12 +631,12 @@ static void scales_of_rows_are_found_behind_the_product(void) {
         CHECK(product_seen.epilogue.d.data == p.args.workspace && product_seen.epilogue.d.ld == 2016 &&
                   product_seen.epilogue.d.stride == 3001 * 2016 && !product_seen.epilogue.scale_d.data,
               "the product's D");
-        CHECK(quantise_seen.x.data == p.args.workspace && quantise_seen.d.data == p.args.d &&
-                  quantise_seen.x.ld == 2016 && quantise_seen.d.ld == 2016 &&
-                  quantise_seen.x.stride == 3001 * 2016 && quantise_seen.d.stride == 3001 * 2016,
+        CHECK(rows_seen.a == p.args.workspace && rows_seen.y == p.args.d && rows_seen.stride_a[1] == 2016 &&
+                  rows_seen.stride_y[1] == 2016 && rows_seen.stride_a[2] == 3001 * 2016 &&
+                  rows_seen.stride_y[2] == 3001 * 2016,
               "matrices");
-        CHECK(quantise_seen.scale == p.args.found_scale_d && quantise_seen.scale_stride == 3008 &&
-                  quantise_seen.rows == 3000 && quantise_seen.columns == 2000 && quantise_seen.items == 2,
+        CHECK(rows_seen.y_scale == p.args.found_scale_d && rows_seen.scale_gap == 8 &&
+                  rows_seen.extent[0] == 2000 && rows_seen.extent[1] == 3000 && rows_seen.extent[2] == 2,
               "scales");
     }
     gpu.watch = NULL;

@@ -41,7 +41,7 @@ static const struct {
                   {"gemmepi_gather", sizeof(gpi__gather_params)},
                   {"gemmepi_maps", sizeof(gpi__maps_params)},
                   {"gemmepi_scale_of_history", sizeof(gpi__history_params)},
-                  {"gemmepi_find_scales", sizeof(gpi__quantise_params)},
+                  {"gemmepi_find_scales", sizeof(gpi__scaled_params)},
                   {"gemmepi_formula_pass", sizeof(gpi__formula_pass_params)},
                   {"gemmepi_formula_reduce", sizeof(gpi__formula_reduce_params)}};
 

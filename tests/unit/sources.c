@@ -52,7 +52,7 @@ static const char *const families[][MAX_INCLUDED] = {
     {"scaled_rows.cu", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
     {"scaled_tensor.cu", "scaled_tile.cuh", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh",
      "params.h", "turn.cuh"},
-    {"found_scales.cu", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
+    {"history.cu", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", ACTIVATION},
     {"network.cu", NETWORK},
     {"network_few.cu", NETWORK},

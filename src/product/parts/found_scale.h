@@ -6,12 +6,11 @@
 #define GEMMEPI_PRODUCT_PARTS_FOUND_SCALE_H
 
 #include "pass.h"
-
-#define GPI__QUANTISE_THREADS 256 /* found_scales.cu */
+#include "../../elementwise/scaled_rows.h"
 
 typedef struct gpi__found_step {
     gpi__launch launch;          /* behind the product, or with TENSOR ahead of it */
-    gpi__quantise_params params; /* all but pointers */
+    gpi__scaled_params params;   /* all but pointers */
     gpi__history_params history; /* likewise, with TENSOR */
     size_t bytes;                /* of workspace beside the product's: D in F32, or the scale's reciprocal */
 } gpi__found_step;
@@ -62,42 +61,59 @@ static void gpi__point_within(const gpi__problem *problem, void *place, gpi__arg
 
 /* >>building */
 
-/* Fours of a row that each thread of a block keeps, a power of two; 0: rows are too long. */
-static int gpi__kept_of_row(int64_t columns) {
-    int kept = 1;
-    while (kept <= 16 && columns > (int64_t)4 * GPI__QUANTISE_THREADS * kept)
-        kept *= 2;
-    return kept <= 16 ? kept : 0;
+static int gpi__finds_vectors(const gpi__problem *problem) {
+    return problem->found_scale == GEMMEPI_SCALE_VECTOR_128;
+}
+
+/* Where fours of D begin at multiples of their size, those of its F32 do, too. */
+static gpi__row_way gpi__found_way(const gpi__problem *problem) {
+    const gpi__view *d = &problem->views[GPI__D];
+    gpi__row_way way = gpi__row_way_for(gpi__divide_up(gpi__finds_vectors(problem) ? 128 : d->length, 4), 4);
+    way.aligned = d->alignment % 4 == 0 && (d->lines <= 1 || d->ld % 4 == 0) &&
+                  (problem->batch <= 1 || d->batch_stride % 4 == 0);
+    way.rest = gpi__finds_vectors(problem) && d->length > 128 ? (int)(d->length % 128) : 0;
+    return way;
+}
+
+/* Axes: of a row, of rows, and of vectors and items where there is more than one. */
+static int gpi__found_rank(const gpi__problem *problem) {
+    int has_vectors = gpi__finds_vectors(problem) && problem->views[GPI__D].length > 128;
+    return 2 + has_vectors + (problem->batch > 1);
 }
 
 static void gpi__append_found_defines(gpi__text *text, const gpi__problem *problem) {
-    const gpi__view *d = &problem->views[GPI__D];
-    int aligned = d->alignment % 4 == 0 && (d->lines <= 1 || d->ld % 4 == 0) &&
-                  (problem->batch <= 1 || d->batch_stride % 4 == 0);
-    gpi__append(text, "#define GEMMEPI_D_TYPE %s\n#define GEMMEPI_MODE %d\n#define GEMMEPI_ALIGNED %d\n",
-                gpi__type_name(problem, GPI__D), (int)problem->found_scale, aligned);
-    gpi__append(text, "#define GEMMEPI_KEPT %d\n",
-                problem->found_scale == GEMMEPI_SCALE_OUTER ? gpi__kept_of_row(d->length) : 1);
-    gpi__append(text, "#define GEMMEPI_POWER_OF_TWO %d\n",
+    gpi__row_way way = gpi__found_way(problem);
+    gpi__append(text, "#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE %s\n#define GEMMEPI_ACC F32\n",
+                gpi__type_name(problem, GPI__D));
+    gpi__append(text, "#define GEMMEPI_AMAX 0\n#define GEMMEPI_POWER_OF_TWO %d\n",
                 (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0);
+    if (problem->found_scale != GEMMEPI_SCALE_TENSOR)
+        gpi__append_row_way(text, &way, gpi__found_rank(problem));
 }
 
-/* The launch behind the product: a block for a row, or a warp of it for a vector. */
+static void gpi__set_axis(gpi__scaled_params *params, int64_t extent, int64_t stride) {
+    params->extent[params->rank] = extent;
+    params->stride_a[params->rank] = params->stride_y[params->rank] = stride;
+    params->rank++;
+}
+
+/* The launch behind the product: rows, or vectors of the same columns. D in F32 lies as D does. */
 static gemmepi_status gpi__lay_out_quantise(const gpi__problem *problem, gpi__found_step *step) {
     const gpi__view *d = &problem->views[GPI__D];
-    int is_vector = problem->found_scale == GEMMEPI_SCALE_VECTOR_128;
-    int64_t spans =
-        gpi__times(gpi__times(d->lines, problem->batch), is_vector ? gpi__divide_up(d->length, 128) : 1);
-    int64_t blocks = gpi__divide_up(spans, is_vector ? GPI__QUANTISE_THREADS / 32 : 1);
-    GPI__UNSUPPORTED_IF(blocks > INT_MAX, "d has more scales to be found than a grid has blocks");
+    int64_t spans = gpi__finds_vectors(problem) ? gpi__divide_up(d->length, 128) : 1;
+    int64_t lines = gpi__times(gpi__times(d->lines, problem->batch), spans);
+    gpi__row_way way = gpi__found_way(problem);
+    GPI__UNSUPPORTED_IF(lines > INT_MAX, "d has more scales to be found than a grid has blocks");
     step->bytes = gpi__bytes_for(d->bytes, sizeof(float));
-    step->params.x = step->params.d = gpi__kernel_matrix_of(d);
-    step->params.scale_stride = problem->views[GPI__FOUND_SCALE_D].batch_stride;
-    step->params.rows = d->lines;
-    step->params.columns = d->length;
-    step->params.items = problem->batch;
-    step->launch.blocks = (unsigned)blocks;
-    step->launch.threads_x = GPI__QUANTISE_THREADS;
+    gpi__set_axis(&step->params, spans > 1 ? 128 : d->length, 1);
+    gpi__set_axis(&step->params, d->lines, d->ld);
+    if (spans > 1)
+        gpi__set_axis(&step->params, spans, 128);
+    if (problem->batch > 1) {
+        gpi__set_axis(&step->params, problem->batch, d->batch_stride);
+        step->params.scale_gap = problem->views[GPI__FOUND_SCALE_D].batch_stride - d->lines * spans;
+    }
+    gpi__share_out_rows(lines, &way, &step->launch);
     return GEMMEPI_OK;
 }
 
@@ -105,7 +121,7 @@ static gemmepi_status gpi__lay_out_quantise(const gpi__problem *problem, gpi__fo
 static gemmepi_status gpi__build_found_step(gemmepi_context *context, const gpi__problem *problem,
                                             gpi__found_step *step) {
     int is_tensor = problem->found_scale == GEMMEPI_SCALE_TENSOR;
-    char prologue[256];
+    char prologue[512];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gemmepi_status status = is_tensor ? GEMMEPI_OK : gpi__lay_out_quantise(problem, step);
     if (status)
@@ -115,13 +131,13 @@ static gemmepi_status gpi__build_found_step(gemmepi_context *context, const gpi_
         step->history.count = problem->amax_history;
         step->launch.blocks = 1;
         step->launch.threads_x = (unsigned)(problem->amax_history + 31) / 32 * 32;
+        step->launch.threads_y = 1;
     }
-    step->launch.threads_y = 1;
     gpi__append_found_defines(&text, problem);
     gpi__name_kernel(&step->launch, "gemmepi_%s_%s", is_tensor ? "scale_of_history" : "find_scales",
                      gpi__type_name(problem, GPI__D));
-    return gpi__get_waiting_kernel(context, "found_scales.cu", prologue,
-                                   is_tensor ? "gemmepi_history" : "gemmepi_quantise", &step->launch);
+    return gpi__get_waiting_kernel(context, is_tensor ? "history.cu" : "scaled_rows.cu", prologue,
+                                   is_tensor ? "gemmepi_history" : "gemmepi_scaled_rows", &step->launch);
 }
 
 /* >>running */
@@ -139,10 +155,10 @@ static gemmepi_status gpi__run_history(const gemmepi_context *context, const gpi
 /* With OUTER and VECTOR_128, behind it. */
 static gemmepi_status gpi__run_quantise(const gemmepi_context *context, const gpi__found_step *step,
                                         const gpi__arguments *arguments, void *place, gemmepi_stream stream) {
-    gpi__quantise_params params = step->params;
-    params.x.data = place;
-    params.d.data = arguments->pointers[GPI__D];
-    params.scale = (float *)arguments->pointers[GPI__FOUND_SCALE_D];
+    gpi__scaled_params params = step->params;
+    params.a = place;
+    params.y = arguments->pointers[GPI__D];
+    params.y_scale = (float *)arguments->pointers[GPI__FOUND_SCALE_D];
     return gpi__launch_kernel(context, &step->launch, &params, "scales of d", stream);
 }
 
