@@ -3,9 +3,9 @@
 #ifndef GEMMEPI_TESTS_DRAWN_KERNELS_H
 #define GEMMEPI_TESTS_DRAWN_KERNELS_H
 
-#include "bench/draw.h"
-
 #include "unit/fake_cuda.h"
+
+#include "bench/draw.h"
 
 enum { MOST_DRAWN = 4096, MOST_ENTRIES = 4, DRAWN_SEED = 2026 };
 
