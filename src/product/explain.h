@@ -296,7 +296,10 @@ static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *pla
                     gpi__route_names[without->route]);
         return;
     }
-    gpi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
+    if (taken->microseconds < GPI__NEVER)
+        gpi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
+    else
+        gpi__append(text, "  no shape of its kernel has an estimate; without it:\n");
     gpi__explain_candidate(text, problem, without);
 }
 

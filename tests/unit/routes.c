@@ -659,6 +659,11 @@ static void a_kernel_without_an_estimate_is_told_without_a_time(void) {
     planned_plan(&p);
     gemmepi_plan_explain(p.plan, text, sizeof text);
     CHECK(strstr(text, "fused by gemmepi_sm80: no shape has an estimate\n"), "%s", text);
+    gemmepi_plan_destroy(p.plan);
+    p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+    planned_plan(&p);
+    gemmepi_plan_explain(p.plan, text, sizeof text);
+    CHECK(strstr(text, "no shape of its kernel has an estimate; without it:\n    plain: "), "%s", text);
     planned_end(&p);
 }
 
