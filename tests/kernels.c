@@ -750,7 +750,7 @@ static void add_scaled_rows(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags
     char name[96], prologue[1024];
     gpi__text text = gpi__text_in(name, sizeof name);
     gpi__text defines = gpi__text_in(prologue, sizeof prologue);
-    gpi__row_way way = {group < 128 ? 128 : group, group, vectors, 1, 0};
+    gpi__row_way way = {group < 128 ? 128 : group, group, vectors, 1, 0, 2};
     request made;
     take_request(&made, GEMMEPI_OP_CAST, 0, from, &layouts[1]);
     made.outputs.dtype = to;

@@ -291,7 +291,7 @@ static int gpi__is_of_rows(const gpi__task *task, const gpi__scaled_step *step, 
 static void gpi__append_row_defines(gpi__text *text, const gpi__task *task, const gpi__row_way *way) {
     gpi__append_scaled_types(text, task);
     gpi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
-    gpi__append_row_way(text, way, task->rank > 2 ? task->rank : 2);
+    gpi__append_row_way(text, way);
 }
 
 /* In the place of the two launches. */
@@ -309,6 +309,7 @@ static gemmepi_status gpi__build_scaled_rows(gemmepi_context *context, const gpi
     gpi__share_out_rows(lines, &way, &step->cast);
     step->tile_slow = (int)step->cast.threads_x / way.group;
     step->row_threads = way.group;
+    way.rank = step->params.rank;
     gpi__append_row_defines(&text, task, &way);
     gpi__name_operation(task, task->operation, "gemmepi_scaled_rows", task->operands[GPI__IN_A].dtype,
                         task->operands[GPI__OUT_Y].dtype, &step->cast);

@@ -9,15 +9,15 @@
 #define GPI__ROW_MOST_VECTORS 8 /* of a thread; four where that is enough, as more rows are under way then */
 
 typedef struct gpi__row_way {
-    int threads; /* of a block */
-    int group,
-        vectors; /* threads of a row, and what each of them keeps; 0: rows are too long, and are read again */
-    int aligned, rest; /* the defines of these names */
+    int threads;             /* of a block */
+    int group;               /* of a row */
+    int vectors;             /* that each of them keeps; 0: rows are too long, and are read again */
+    int aligned, rest, rank; /* the defines of these names */
 } gpi__row_way;
 
 /* vectors: of a row, each of some elements. Fours need so few registers that a thread may keep sixteen. */
 static gpi__row_way gpi__row_way_for(int64_t vectors, int elements) {
-    gpi__row_way way = {elements == 4 ? 256 : 128, 32, 0, 1, 0};
+    gpi__row_way way = {elements == 4 ? 256 : 128, 32, 0, 1, 0, 2};
     while (way.group < GPI__ROW_MOST_THREADS && vectors > (int64_t)way.group * GPI__ROW_MOST_VECTORS / 2)
         way.group *= 2;
     if (elements == 4 && way.group > 256 && vectors <= 256 * 16)
@@ -28,10 +28,10 @@ static gpi__row_way gpi__row_way_for(int64_t vectors, int elements) {
     return way;
 }
 
-static void gpi__append_row_way(gpi__text *text, const gpi__row_way *way, int rank) {
+static void gpi__append_row_way(gpi__text *text, const gpi__row_way *way) {
     gpi__append(text, "#define GEMMEPI_THREADS %d\n#define GEMMEPI_GROUP %d\n", way->threads, way->group);
     gpi__append(text, "#define GEMMEPI_VECTORS %d\n#define GEMMEPI_ALIGNED %d\n", way->vectors, way->aligned);
-    gpi__append(text, "#define GEMMEPI_REST %d\n#define GEMMEPI_RANK %d\n", way->rest, rank);
+    gpi__append(text, "#define GEMMEPI_REST %d\n#define GEMMEPI_RANK %d\n", way->rest, way->rank);
 }
 
 /* lines: rows of all items */

@@ -61,24 +61,23 @@ static void gpi__point_within(const gpi__problem *problem, void *place, gpi__arg
 
 /* >>building */
 
-static int gpi__finds_vectors(const gpi__problem *problem) {
-    return problem->found_scale == GEMMEPI_SCALE_VECTOR_128;
+/* Of a row: vectors of 128 columns, or 1. */
+static int64_t gpi__found_spans(const gpi__problem *problem) {
+    return problem->found_scale == GEMMEPI_SCALE_VECTOR_128
+               ? gpi__divide_up(problem->views[GPI__D].length, 128)
+               : 1;
 }
 
 /* Where fours of D begin at multiples of their size, those of its F32 do, too. */
 static gpi__row_way gpi__found_way(const gpi__problem *problem) {
     const gpi__view *d = &problem->views[GPI__D];
-    gpi__row_way way = gpi__row_way_for(gpi__divide_up(gpi__finds_vectors(problem) ? 128 : d->length, 4), 4);
+    int has_vectors = gpi__found_spans(problem) > 1;
+    gpi__row_way way = gpi__row_way_for(gpi__divide_up(has_vectors ? 128 : d->length, 4), 4);
     way.aligned = d->alignment % 4 == 0 && (d->lines <= 1 || d->ld % 4 == 0) &&
                   (problem->batch <= 1 || d->batch_stride % 4 == 0);
-    way.rest = gpi__finds_vectors(problem) && d->length > 128 ? (int)(d->length % 128) : 0;
+    way.rest = has_vectors ? (int)(d->length % 128) : 0;
+    way.rank = 2 + has_vectors + (problem->batch > 1);
     return way;
-}
-
-/* Axes: of a row, of rows, and of vectors and items where there is more than one. */
-static int gpi__found_rank(const gpi__problem *problem) {
-    int has_vectors = gpi__finds_vectors(problem) && problem->views[GPI__D].length > 128;
-    return 2 + has_vectors + (problem->batch > 1);
 }
 
 static void gpi__append_found_defines(gpi__text *text, const gpi__problem *problem) {
@@ -88,7 +87,7 @@ static void gpi__append_found_defines(gpi__text *text, const gpi__problem *probl
     gpi__append(text, "#define GEMMEPI_AMAX 0\n#define GEMMEPI_POWER_OF_TWO %d\n",
                 (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0);
     if (problem->found_scale != GEMMEPI_SCALE_TENSOR)
-        gpi__append_row_way(text, &way, gpi__found_rank(problem));
+        gpi__append_row_way(text, &way);
 }
 
 static void gpi__set_axis(gpi__scaled_params *params, int64_t extent, int64_t stride) {
@@ -100,7 +99,7 @@ static void gpi__set_axis(gpi__scaled_params *params, int64_t extent, int64_t st
 /* The launch behind the product: rows, or vectors of the same columns. D in F32 lies as D does. */
 static gemmepi_status gpi__lay_out_quantise(const gpi__problem *problem, gpi__found_step *step) {
     const gpi__view *d = &problem->views[GPI__D];
-    int64_t spans = gpi__finds_vectors(problem) ? gpi__divide_up(d->length, 128) : 1;
+    int64_t spans = gpi__found_spans(problem);
     int64_t lines = gpi__times(gpi__times(d->lines, problem->batch), spans);
     gpi__row_way way = gpi__found_way(problem);
     GPI__UNSUPPORTED_IF(lines > INT_MAX, "d has more scales to be found than a grid has blocks");
