@@ -88,15 +88,20 @@ enum { SLOTS = 32 + 3 * MOST_DRAWN_OPERANDS, PATTERN = 4096 };
 static int on_host;
 static unsigned char used_slots[SLOTS]; /* 3: it has a list */
 
-static char pattern_at(int i, size_t k) {
-    return (char)(k * 37 + k / 251 + (size_t)i);
+/* What is at the beginning of a part that has not been written. */
+static const char *pattern_of(int i) {
+    static char patterns[SLOTS][PATTERN], is_made[SLOTS];
+    size_t k;
+    for (k = 0; !is_made[i] && k < PATTERN; k++)
+        patterns[i][k] = (char)(k * 37 + k / 251 + (size_t)i);
+    is_made[i] = 1;
+    return patterns[i];
 }
 
 /* The middle of a part of the host's memory, whose pages are there once they are touched. */
 static char *slot(int i) {
     static char *all;
     char *here;
-    size_t k;
     if (!all) {
         void *mapped = mmap(NULL, SLOTS * SLOT_BYTES, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -108,8 +113,7 @@ static char *slot(int i) {
     }
     here = all + (size_t)i * SLOT_BYTES + SLOT_BYTES / 2;
     if (!used_slots[i])
-        for (k = 0; k < PATTERN; k++)
-            here[k] = pattern_at(i, k);
+        memcpy(here, pattern_of(i), PATTERN);
     used_slots[i] |= 1;
     return here;
 }
@@ -117,10 +121,8 @@ static char *slot(int i) {
 /* Whether no byte at the beginning of what is in use has been written, but for lists. */
 static int slots_are_as_they_were(void) {
     int i, as_they_were = 1;
-    size_t k;
     for (i = 0; i < SLOTS; i++)
-        for (k = 0; used_slots[i] == 1 && k < PATTERN; k++)
-            as_they_were = as_they_were && slot(i)[k] == pattern_at(i, k);
+        as_they_were = as_they_were && (used_slots[i] != 1 || memcmp(slot(i), pattern_of(i), PATTERN) == 0);
     return as_they_were;
 }
 
