@@ -19291,10 +19291,11 @@ static unsigned gpi__blocks_at_once(int arch, unsigned shared) {
 #define GPI__EXACT           20 /* of F32 where activations are exact, H200 | 0.2 */
 
 /* The kernel for Hopper. */
-#define GPI__SM90_LAUNCH     2600 /* | 1.8 */
+#define GPI__SM90_LAUNCH     3200 /* | 1.8 */
 #define GPI__SM90_FEW        1400 /* where rows are so few that B's beginning comes to L2 before the launch | 0.6 */
 #define GPI__SM90_AHEAD      20 /* at most so many less for each stage of k: a short k has little to fetch ahead | 0.3 */
-#define GPI__SM90_MEET       2200 /* blocks that divide k add up | 1.5 */
+#define GPI__SM90_HIDDEN     350 /* of an epilogue that is behind the other warpgroup's sums, and half of the rest | 0.2 */
+#define GPI__SM90_MEET       1200 /* blocks that divide k add up | 1.5 */
 #define GPI__SM90_MEET_AGAIN 800 /* for each doubling of their number | 1.0 */
 #define GPI__SM90_AGAIN      0.35 /* more of their tiles but the first, by 1,600 times; 15 products of GPT-2's step, H100 | 5.3, random none */
 #define GPI__SM90_PAIRS      4220 /* bytes of pairs that a multiprocessor multiplies in a cycle | 2.5 */
@@ -19304,7 +19305,7 @@ static unsigned gpi__blocks_at_once(int arch, unsigned shared) {
 #define GPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts | 1.6 */
 #define GPI__SM90_SECTORS    1.6 /* times: loads of lines that begin within sectors of 32 bytes | 0.1 */
 #define GPI__SM90_LINES      1.3 /* of lines that begin within 128 bytes of L2's | 0.5 */
-#define GPI__SM90_TOGETHER   1.11 /* times, in tiles that two warpgroups share; 66 products of models, to which it was fitted, H200 | 1.3 */
+#define GPI__SM90_TOGETHER   1.09 /* times, in tiles that two warpgroups share; 66 products of models, to which it was fitted, H200 | 1.3 */
 #define GPI__SM90_GROUPS     1.25 /* of groups, which read B anew */
 #define GPI__SM90_NARROW     0.92 /* steps of tiles of 64 columns, unless rows are few | 0.04 */
 #define GPI__SM90_FEW_STAGES 1.1 /* of formulas with four stages: 4096^3 with a gate of squares 231 us, in wide tiles 207 */
@@ -19328,8 +19329,9 @@ static unsigned gpi__blocks_at_once(int arch, unsigned shared) {
 #define GPI__SMALL_CLUSTER   1900 /* blocks that divide k add up | 0.4 */
 #define GPI__SMALL_STEP      590 /* | 2.1 */
 #define GPI__SMALL_LOAD      26 /* of a lane in a step | 0.3 */
-#define GPI__SMALL_AT_ONCE   3 /* blocks of few warps or sums that run on a multiprocessor side by side | 1.8 */
-#define GPI__SMALL_SHARED    1.2 /* times, where there is more than one | 0.5 */
+#define GPI__SMALL_AT_ONCE   3 /* blocks of few warps or sums that run on a multiprocessor as fast as one | 1.8 */
+#define GPI__SMALL_WARP      135 /* of a multiprocessor where others are there, | 0.2 */
+#define GPI__SMALL_WARP_LOAD 3.6 /* and of each load | 0.2 */
 #define GPI__SMALL_SECTORS   25 /* bytes of L2 in a cycle of a multiprocessor, where a sector is of one line of k; dB of 8 and 16 columns, H100 */
 #define GPI__SMALL_READ      0.43 /* of the time of memory, by hand: larger operands took sm90 a quarter longer | 0.3 */
 
@@ -19360,7 +19362,7 @@ static unsigned gpi__blocks_at_once(int arch, unsigned shared) {
 #define GPI__WGMMA_FEW       1.5 /* times, of up to 32 rows, for which mma.sync was the faster | 0.08 */
 
 /* The route plain, of 48 random products a quarter off in the mean. */
-#define GPI__PLAIN_LAUNCH    3100 /* | 4.8 */
+#define GPI__PLAIN_LAUNCH    2900 /* | 4.8 */
 #define GPI__PLAIN_BLOCK     700 /* | 0.4 */
 #define GPI__PLAIN_ODD       2200 /* of tiles of odd lines, which wait for each other's | 0.4 */
 #define GPI__PLAIN_C         1400 /* it waits for what D holds | 0.2 */
@@ -27358,8 +27360,8 @@ static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_
   return sm90.stages > 4 ? 1 : GPI__SM90_FEW_STAGES;
 }
 
-/* Returns the microseconds that the product takes with a shape, roughly. Where warpgroups take turns, half of a tile's epilogue is behind
- the next tile's sums, and of the last tile nothing is. */
+/* Returns the microseconds that the product takes with a shape, roughly. Where warpgroups take turns, the epilogue of one is behind the
+ sums of the other, but half of it shows. */
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__sm90_shape *shape, int unit_alpha) {
   double megahertz = gpi__chip_of(context->arch)->megahertz;
@@ -27384,7 +27386,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
   if (shape->parts > 1)
     waves += GPI__SM90_AGAIN * (waves - 1);
   if (shape->ping_pong && !gpi__found_beside(problem, unit_alpha))
-    cycles += waves * sums + (waves + 1) / 2 * finish;
+    cycles += waves * (sums + finish / 2 - GPI__SM90_HIDDEN);
   else
     cycles +=
       waves *
@@ -28456,7 +28458,7 @@ typedef struct gpi__small_shape {
 static const gpi__small_shape gpi__small_shapes[] = {
   {16, 16, 4, 4, 8, 1}, /* first the one for everything */
   {1, 8, 1, 2, 8, 1},   {2, 16, 2, 4, 8, 1}, {8, 16, 4, 4, 8, 1}, {8, 1, 2, 1, 8, 1},  {16, 4, 4, 4, 8, 1},
-  {1, 64, 1, 8, 4, 1},  {4, 16, 4, 4, 8, 1}, {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
+  {1, 64, 1, 8, 4, 1},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
 };
 
 typedef gpi__tiled_kernel gpi__small;
@@ -28543,13 +28545,14 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
   double block = GPI__SMALL_BLOCK + GPI__SMALL_BLOCK_SUM * sums;
   double read =
     GPI__SMALL_READ * (double)(views[GPI__A].bytes + views[GPI__B].bytes) / gpi__memory_rate(context);
+  double alone, beside;
   block += steps * (GPI__SMALL_STEP + GPI__SMALL_LOAD * loads);
   if (shape->parts > 1)
     block += GPI__SMALL_CLUSTER;
-  if (at_once > 1 && blocks > 1)
-    block *= GPI__SMALL_SHARED;
-  return (ceil(blocks / at_once) * block + gpi__small_sectors(context, problem, tiles)) /
-       gpi__chip_of(context->arch)->megahertz +
+  alone = ceil(blocks / at_once) * block;
+  beside = ceil(blocks) * shape->warps * (GPI__SMALL_WARP + steps * GPI__SMALL_WARP_LOAD * loads);
+  alone = alone > beside ? alone : beside;
+  return (alone + gpi__small_sectors(context, problem, tiles)) / gpi__chip_of(context->arch)->megahertz +
      read + gpi__sums_microseconds(problem);
 }
 

@@ -977,7 +977,7 @@ static void small_products_have_a_kernel_of_their_own(void) {
     } cases[] = {
         {1, 821, 360, gate, "gemmepi_small_bf16_1x8_silu_backward_gated", NULL},
         {37, 50, 23, GEMMEPI_SILU, "gemmepi_small_bf16_1x8_silu", NULL},
-        {1, 96, 3072, GEMMEPI_SILU, "gemmepi_small_bf16_1x8_silu", "gemmepi_small_bf16_1x8_parts_silu"},
+        {1, 768, 3072, GEMMEPI_SILU, "gemmepi_small_bf16_1x8_silu", "gemmepi_small_bf16_1x8_parts_silu"},
         {4096, 4096, 4096, GEMMEPI_SILU, NULL, NULL},
         {64, 4096, 4096, GEMMEPI_SILU, NULL, NULL}};
     static const int archs[] = {80, 90, 100};

@@ -215,8 +215,8 @@ static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_
     return sm90.stages > 4 ? 1 : GPI__SM90_FEW_STAGES;
 }
 
-/* Returns the microseconds that the product takes with a shape, roughly. Where warpgroups take turns, half of a tile's epilogue is behind
-   the next tile's sums, and of the last tile nothing is. */
+/* Returns the microseconds that the product takes with a shape, roughly. Where warpgroups take turns, the epilogue of one is behind the
+   sums of the other, but half of it shows. */
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
                                      const gpi__sm90_shape *shape, int unit_alpha) {
     double megahertz = gpi__chip_of(context->arch)->megahertz;
@@ -241,7 +241,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     if (shape->parts > 1)
         waves += GPI__SM90_AGAIN * (waves - 1);
     if (shape->ping_pong && !gpi__found_beside(problem, unit_alpha))
-        cycles += waves * sums + (waves + 1) / 2 * finish;
+        cycles += waves * (sums + finish / 2 - GPI__SM90_HIDDEN);
     else
         cycles +=
             waves *

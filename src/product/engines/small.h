@@ -20,7 +20,7 @@ typedef struct gpi__small_shape {
 static const gpi__small_shape gpi__small_shapes[] = {
     {16, 16, 4, 4, 8, 1}, /* first the one for everything */
     {1, 8, 1, 2, 8, 1},   {2, 16, 2, 4, 8, 1}, {8, 16, 4, 4, 8, 1}, {8, 1, 2, 1, 8, 1},  {16, 4, 4, 4, 8, 1},
-    {1, 64, 1, 8, 4, 1},  {4, 16, 4, 4, 8, 1}, {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
+    {1, 64, 1, 8, 4, 1},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
 };
 
 typedef gpi__tiled_kernel gpi__small;
@@ -108,13 +108,14 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
     double block = GPI__SMALL_BLOCK + GPI__SMALL_BLOCK_SUM * sums;
     double read =
         GPI__SMALL_READ * (double)(views[GPI__A].bytes + views[GPI__B].bytes) / gpi__memory_rate(context);
+    double alone, beside;
     block += steps * (GPI__SMALL_STEP + GPI__SMALL_LOAD * loads);
     if (shape->parts > 1)
         block += GPI__SMALL_CLUSTER;
-    if (at_once > 1 && blocks > 1)
-        block *= GPI__SMALL_SHARED;
-    return (ceil(blocks / at_once) * block + gpi__small_sectors(context, problem, tiles)) /
-               gpi__chip_of(context->arch)->megahertz +
+    alone = ceil(blocks / at_once) * block;
+    beside = ceil(blocks) * shape->warps * (GPI__SMALL_WARP + steps * GPI__SMALL_WARP_LOAD * loads);
+    alone = alone > beside ? alone : beside;
+    return (alone + gpi__small_sectors(context, problem, tiles)) / gpi__chip_of(context->arch)->megahertz +
            read + gpi__sums_microseconds(problem);
 }
 
