@@ -1333,7 +1333,7 @@ static void list_small(void) {
 }
 
 static int64_t outer_k(int shape, int layout) {
-    return GPI__OUTER_DEPTH - (5 * shape + 7 * layout) % GPI__OUTER_DEPTH;
+    return GPI__OUTER_DEPTH - (5 * shape + 7 * layout + rounds()) % GPI__OUTER_DEPTH;
 }
 
 /* As add_small has them. */
