@@ -161,6 +161,7 @@ programs() {
         gpu/formula_inside) options=$inside ;;
         gpu/weights | gpu/weights_made) options=$weights ;;
         */fuzz | products/composed) options=$random ;;
+        unit/formula_fuzz | unit/planning_fuzz) [ "$mode" = quick ] && options=5000 ;;
         esac
         if [ "$name" = unit/planning_fuzz ] && [ "$mode" = test-all ]; then
             for seed in 1000001 2000001 3000001 4000001; do echo "$name/$seed $program ${FUZZ_CASES:-200000} $seed"; done # five minutes in all
