@@ -35090,6 +35090,7 @@ static void gpi__keep_check(gemmepi_context *context, uint64_t kind, double off)
   gpi__lock(&context->build_lock);
   if (gpi__lt_verdict_of(context, kind) || !gpi__map_insert(&context->checks, &kind, sizeof kind, verdict))
     gpi__delete(&context->allocator, verdict);
+  gpi__add(&context->generation, off > 1); /* who sees the verdict sees that plans are made again, too */
   gpi__unlock(&context->build_lock);
   if (off > 1)
     gpi__forget_all_kept(context);
