@@ -419,7 +419,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMME
     u32 row_tile = blockIdx.x / params.column_tiles, item = row_tile / params.row_tiles; // of rows of all items
     u32 column_tile = blockIdx.x - row_tile * params.column_tiles;
     long long first = (long long)(row_tile - item * params.row_tiles) * params.row_steps * blockDim.y;
-    constexpr int mine = ABREAST > 1 ? 1 : UNITS, reach = ABREAST * UNITS; // mine: side by side; no unit is as far from the first as reach
+    constexpr int mine = ABREAST > 1 ? 1 : UNITS, reach = ABREAST * UNITS; // mine: units of a thread side by side; reach: columns from its first unit to its last at most
     long long unit = ((long long)column_tile * blockDim.x * (UNITS / mine) + threadIdx.x) * mine;
     int left = unit >= params.units ? 0 : params.units - unit >= reach ? reach : (int)(params.units - unit);
     int valid = (left + ABREAST - 1) / ABREAST;
